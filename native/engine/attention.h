@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host compute engine's attention: plain numbers in, no acl types, no I/O. `Problem` is the geometry that phase one
+// knows, `Operands` the addresses that phase two knows. All strides and offsets are in elements.
+//
+// Promises, bit for bit: the result of a query row depends only on its own sequence (its q row, the keys and values it
+// sees and their positions), never on the thread count, on other sequences, or on how K and V are stored. Not a byte is
+// read outside the rows that lengths and the block table make reachable, and a key that a row does not see cannot
+// influence that row even if it holds NaN.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace acl_attn::engine {
+
+enum class Dtype : uint8_t { f16, bf16 };
+
+// Row i (inside its sequence) sees columns j with i + first <= j <= i + last, clipped to [0, kv_len).
+// The open ends are far outside any legal index, yet i + end cannot overflow.
+constexpr int64_t kOpenFirst = std::numeric_limits<int64_t>::min() / 4;
+constexpr int64_t kOpenLast = std::numeric_limits<int64_t>::max() / 4;
+struct Band {
+    int64_t first = kOpenFirst;
+    int64_t last = kOpenLast;
+};
+
+// Where a sequence's rows of query, output or LSE lie: element (token, head, d) = offset + token * token_stride +
+// head * head_stride + d.
+struct RowLayout {
+    int64_t token_stride = 0;
+    int64_t head_stride = 0;
+};
+
+// Where a sequence's K or V lies. Contiguous: (t, head, d) = offset + t * token_stride + head * head_stride + channel(d).
+// Paged: t is split into block_table[t / block_size] * block_stride + (t % block_size) * token_stride.
+// channel(d) = (d / chunk) * chunk_stride + d % chunk; caches that keep a token's channels together have chunk == dim.
+struct KvLayout {
+    int64_t token_stride = 0;
+    int64_t head_stride = 0;
+    int64_t block_stride = 0;
+    int64_t chunk_stride = 0;
+    int32_t chunk = 0;
+};
+
+struct Sequence {
+    int64_t q_len = 0;
+    int64_t kv_len = 0;
+    int64_t q_offset = 0;    // of token 0, head 0
+    int64_t out_offset = 0;
+    int64_t lse_offset = 0;
+    int64_t pad_before = 0;  // output rows before token 0 and after token q_len - 1 that belong to the sequence:
+    int64_t pad_after = 0;   // written as 0, their LSE as +inf
+    int32_t kv_member = 0;   // which of Operands::key / value
+    int64_t key_offset = 0;  // of token 0, head 0; 0 when paged
+    int64_t value_offset = 0;
+    int64_t table_offset = 0;  // paged: first entry of the sequence's row in the block table
+    Band band;
+    int64_t mask_offset = 0;   // of row 0, column 0
+};
+
+struct Problem {
+    Dtype dtype = Dtype::f16;  // of query, key, value and output
+    int32_t heads = 0;
+    int32_t kv_heads = 0;
+    int32_t dim = 0;    // of query and key
+    int32_t dim_v = 0;  // of value and output
+    float scale = 1.0f;
+    RowLayout query, out, lse;
+    KvLayout key, value;
+    int32_t block_size = 0;   // tokens a block; 0: not paged
+    int64_t block_count = 0;  // physical blocks: legal table entries are 0 .. block_count - 1
+    bool has_mask = false;    // byte mask, non-zero = hidden, row stride below, shared by all heads
+    int64_t mask_row_stride = 0;
+    bool wants_lse = false;
+    std::vector<Sequence> sequences;
+};
+
+struct Operands {
+    const void* query = nullptr;
+    const void* const* key = nullptr;    // [members]
+    const void* const* value = nullptr;  // [members]
+    const uint8_t* mask = nullptr;
+    const int32_t* block_table = nullptr;
+    void* out = nullptr;
+    float* lse = nullptr;
+};
+
+// A block table entry, inside the range that lengths make reachable, that names no block.
+struct Fault {
+    bool found = false;
+    int64_t sequence = 0;
+    int64_t column = 0;
+    int32_t value = 0;
+};
+
+// An immutable schedule of one problem. Thread-safe: several runs with different operands and workspaces may overlap.
+class Attention {
+public:
+    static std::unique_ptr<const Attention> plan(Problem problem);
+    virtual ~Attention() = default;
+
+    virtual size_t workspace_bytes() const = 0;
+    // Computes on the calling thread and the pool; returns when done. On a fault nothing was computed.
+    virtual Fault run(const Operands& operands, void* workspace) const noexcept = 0;
+    virtual std::string describe() const = 0;
+};
+
+// --- The instruction sets this build contains, best last. Index 0 is "portable" and always usable.
+int target_count();
+const char* target_name(int index);      // "portable", "avx2", "avx512", "avx512_bf16"
+bool target_usable(int index);           // processor and operating system
+int target_in_use();                     // forced, else ACL_ATTN_CPU, else the best usable
+bool force_target(int index);            // -1: back to automatic. False if not usable. Plans made later use it.
+std::string cpu_features();              // space-separated, as detected
+
+// --- Threads that one run may use, the calling one included.
+int thread_count();                      // forced, else ACL_ATTN_NUM_THREADS, else the processors this process may use
+bool set_thread_count(int count);        // 0: back to automatic. False if negative or absurd (> 1024).
+
+}  // namespace acl_attn::engine

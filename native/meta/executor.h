@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two-phase protocol, once for all operators. Phase one of an operator ends in publish(); phase two is launch().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "aclnn/acl_meta.h"
+#include "runtime/stream.h"
+
+namespace acl_attn::meta {
+
+enum class Side { input, output, either };
+
+// What phase one leaves behind: a validated call with everything copied out of the caller's objects.
+class PreparedCall {
+public:
+    virtual ~PreparedCall() = default;
+
+    virtual uint64_t workspace_bytes() const noexcept = 0;
+
+    // A task that computes the call with the addresses held now. `workspace` has at least workspace_bytes().
+    virtual std::unique_ptr<runtime::Task> bind(void* workspace) const = 0;
+
+    // Retargets a tensor that was present in phase one (repeatable executors). `ir_index` counts the operator's inputs
+    // (Side::input), outputs (Side::output) or inputs then outputs (Side::either) in header order, absent optional ones
+    // included; `member` is the position in a tensor list, -1 for a plain tensor. False if there is no such tensor.
+    virtual bool set_address(Side side, size_t ir_index, int64_t member, void* address) = 0;
+
+    virtual std::string describe() const = 0;  // several lines for people: geometry, path taken, work items
+};
+
+// Hands the call to the caller as an executor. `api` is the operator's phase-two name, a string literal.
+aclnnStatus publish(const char* api, std::unique_ptr<PreparedCall> call, uint64_t* workspace_size,
+                    aclOpExecutor** executor);
+
+// Phase two. Consumes a single-use executor whatever the outcome; a repeatable one stays. `synchronous` runs and waits.
+aclnnStatus launch(const char* api, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
+                   aclrtStream stream, bool synchronous = false) noexcept;
+
+}  // namespace acl_attn::meta
