@@ -29,33 +29,35 @@ extern "C" {
  *                  BSH_NBSD BSND_NBSD BNSD_NBSD TND_NTD
  *                NULL means "BSH".
  * key, value     lists, same dtype as query. One member: shaped as query with Nkv, Skv (Tkv), D or Dv; or, with a
- *                blockTable, a paged cache whose rank names its layout (any inputLayout):
- *                  3  (blocks, blockSize, Nkv*D)   4  (blocks, Nkv, blockSize, D)   5  (blocks, Nkv, D/16, blockSize, 16)
- *                The block axis (ranks 4, 5: also the head axis) of a paged cache may have any stride.
- *                B members, each with batch 1 and its own Skv: one sequence a member (BSH, BSND, BNSD, BNSD_BSND, *_NBSD).
- * attenMask      BOOL, INT8 or UINT8, non-zero hides. sparseMode 0, 1: (B or 1, [1,] >= Sq, >= Skv), or (>= Sq, >= Skv)
- *                for all sequences. sparseMode 2, 3, 4: [[1,] 1,] 2048, 2048; the contents are ignored.
+ *                blockTable, a paged cache whose rank names its layout, whatever inputLayout says:
+ *                  3 (blocks, blockSize, Nkv*D)   4 (blocks, Nkv, blockSize, D)
+ *                  5 (blocks, Nkv, D/16, blockSize, 16)
+ *                The block axis (ranks 4, 5: also the head axis) of a paged cache may have any positive stride.
+ *                B members: one sequence each, with batch 1 and its own Skv; not with packed (T) layouts.
+ * attenMask      BOOL, INT8 or UINT8, non-zero hides. sparseMode 0, 1: (B or 1, [1,] >= Sq, >= Skv), or for all
+ *                sequences (>= Sq, >= Skv). sparseMode 2, 3, 4: ([[1,] 1,] 2048, 2048), contents ignored.
  * actualSeqLengths, actualSeqLengthsKv
  *                tokens used of each sequence: absent (all), one entry (for every sequence) or at least B entries.
  *                Packed layouts: required, running totals without a leading 0, one entry a sequence, the last one T.
  *                Paged: actualSeqLengthsKv required and always plain lengths. Values are copied.
- * blockTable     INT32 (B, blocks a sequence), device memory. Only the entries that actualSeqLengthsKv reaches are read.
+ * blockTable     INT32 (B, blocks a sequence), device memory. Only entries that actualSeqLengthsKv reaches are read.
  * numKeyValueHeads  0: numHeads.
- * preTokens, nextTokens  the window of sparseMode 0 with a mask (row i sees columns i - preTokens .. i + nextTokens) and
- *                of sparseMode 4 (the same, shifted so that the last row stands at the last column).
- * sparseMode     0, 1 the mask decides; 2 causal, first row at the first column; 3 causal, last row at the last column;
- *                4 band.
+ * preTokens, nextTokens
+ *                the window of sparseMode 0 with a mask (row i sees columns i - preTokens .. i + nextTokens) and of
+ *                sparseMode 4 (the same, shifted so that the last row stands at the last column).
+ * sparseMode     0, 1 the mask decides; 2 causal, first row at the first column; 3 causal, last row at the last
+ *                column; 4 band. The host target takes 2, 3 and 4 without a mask as well.
  * innerPrecise   0 to 3; no influence on the host target, which always works in high precision.
- * softmaxLseFlag true: softmaxLse is written, else it is ignored.
- * attentionOut   query's shape in the order OL, with Dv for D. Rows beyond a sequence's length become 0, and so do rows
- *                that see no column.
+ * softmaxLseFlag true: softmaxLse is written; false: it is ignored and may be NULL.
+ * attentionOut   query's shape in the order OL, with Dv for D. Rows beyond a sequence's length become 0, and so do
+ *                rows that see no column. Must not overlap another tensor.
  * softmaxLse     FLOAT, natural logarithm. (B,N,Sq,1); packed layouts (T,N,1). +inf where attentionOut is 0 as above.
  *
  * The host target refuses the remaining parameters (pseShift ... kvStartIdx, the quantisation modes, pseType) when they
  * carry something: they are not supported yet. Optional tensors may be NULL or have no elements; both mean absent.
  *
- * Ownership: everything is borrowed until the call returns; handles may be destroyed then. Data addresses must stay valid
- * until the stream has passed phase two. (CANN wants the handles kept until phase two has returned.)
+ * Ownership: everything is borrowed until the call returns; handles may be destroyed then. Data addresses must stay
+ * valid until the stream has passed phase two. (CANN wants the handles kept until phase two has returned.)
  * Returns 0; 161001 for a missing required pointer; 161002 for a type or format that no kernel takes, or a dead handle;
  * 561002 for anything else about the call. *workspaceSize and *executor are written on success only. Any thread. */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFusedInferAttentionScoreV5GetWorkspaceSize(
@@ -80,8 +82,8 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnFusedInferAttentionScoreV5GetWorkspaceSize(
 
 /* Phase two: puts the call on the stream and returns. `workspace` (device memory, may be NULL if phase one asked for
  * 0 bytes) must stay valid until the stream has passed. Consumes the executor whatever the outcome, unless it was made
- * repeatable. What is only known on the device (a blockTable entry that names no block) is reported by the stream's next
- * synchronisation; the outputs are then untouched. */
+ * repeatable. What is only known on the device (a blockTable entry that names no block) is reported by the stream's
+ * next synchronisation; the outputs are then untouched. */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFusedInferAttentionScoreV5(void *workspace, uint64_t workspaceSize,
                                                                 aclOpExecutor *executor, const aclrtStream stream);
 
