@@ -12,23 +12,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "geometry/band.h"
 
 namespace acl_attn::engine {
 
 enum class Dtype : uint8_t { f16, bf16 };
 
-// Row i (inside its sequence) sees columns j with i + first <= j <= i + last, clipped to [0, kv_len).
-// The open ends are far outside any legal index, yet i + end cannot overflow.
-constexpr int64_t kOpenFirst = std::numeric_limits<int64_t>::min() / 4;
-constexpr int64_t kOpenLast = std::numeric_limits<int64_t>::max() / 4;
-struct Band {
-    int64_t first = kOpenFirst;
-    int64_t last = kOpenLast;
-};
+using geometry::Band;
+using geometry::kOpenFirst;
+using geometry::kOpenLast;
 
 // Where a sequence's rows of query, output or LSE lie: element (token, head, d) = offset + token * token_stride +
 // head * head_stride + d.
