@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Turn the headers of ``include/`` into the C source of ``acl_attn._native``.
+
+Runs at build time only (see ``CMakeLists.txt`` beside this file). The headers are the one copy of every prototype: the
+preprocessed headers are the cffi declarations, and the same headers are included by the generated source. That source
+*defines* each function as a forwarder through a table of addresses filled at run time by ``dlopen``/``dlsym``, so that
+nothing of any target is linked, and a forwarder that differs from its header is a compile error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import cffi
+from pycparser import c_ast, c_generator, c_parser
+
+MODULE = "acl_attn._native"
+
+# Names that the C parser must know as types; the real ones come from the system headers at compile time.
+_SYSTEM_TYPES = "\n".join(
+    f"typedef int {name};"
+    for name in (
+        *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+        *("size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t", "bool"),
+    )
+)
+
+# A function that no loaded library exports answers with this code (or with null/0 if it returns no status). Vendor
+# codes are never negative.
+_UNBOUND = "ACL_ATTN_STATUS_UNBOUND"
+_STATUS_TYPES = frozenset({"aclError", "aclnnStatus"})
+
+_BINDER_DECLARATIONS = f"""
+#define {_UNBOUND} ...
+/* Takes addresses from the library for every function that has none yet. Returns how many, or -1 with the loader's
+ * text in `message`. With `loaded_only` the library is not loaded if the process has not got it yet. */
+int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size);
+int acl_attn_symbol_count(void);
+const char *acl_attn_symbol_name(int index);
+/* Path of the library that provides the function; NULL if none does. */
+const char *acl_attn_symbol_library(int index);
+"""
+
+_BINDER_SOURCE = """
+int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size)
+{
+    /* Never closed: forwarders, finalizers and worker threads may use it until the process ends. */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | (loaded_only ? RTLD_NOLOAD : 0));
+    if (library == NULL) {
+        const char *text = dlerror();
+        snprintf(message, size, "%s", text != NULL ? text : "not loaded");
+        return -1;
+    }
+    int bound = 0;
+    for (int i = 0; i < SYMBOL_COUNT; ++i) {
+        if (addresses[i] == NULL && (addresses[i] = dlsym(library, names[i])) != NULL) {
+            ++bound;
+        }
+    }
+    return bound;
+}
+
+int acl_attn_symbol_count(void) { return SYMBOL_COUNT; }
+
+const char *acl_attn_symbol_name(int index) { return index >= 0 && index < SYMBOL_COUNT ? names[index] : NULL; }
+
+const char *acl_attn_symbol_library(int index)
+{
+    Dl_info info;
+    if (index < 0 || index >= SYMBOL_COUNT || addresses[index] == NULL || dladdr(addresses[index], &info) == 0) {
+        return NULL;
+    }
+    return info.dli_fname;
+}
+"""
+
+
+def headers(include: Path) -> list[str]:
+    """List the public headers, as they are written in ``#include "..."``."""
+    return sorted(path.relative_to(include).as_posix() for path in include.rglob("*.h"))
+
+
+def preprocess(include: Path, compiler: str) -> tuple[str, list[str]]:
+    """Preprocess all headers with the system's left empty.
+
+    Returns
+    -------
+    tuple of str and list of str
+        The declarations, and the names of the integer macros.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        empty = Path(scratch, "system")
+        empty.mkdir()
+        for header in headers(include):
+            for name in re.findall(r"^\s*#\s*include\s*<([^>]+)>", Path(include, header).read_text(), re.MULTILINE):
+                stub = empty / name
+                stub.parent.mkdir(parents=True, exist_ok=True)
+                stub.touch()
+        unit = Path(scratch, "unit.c")
+        unit.write_text("".join(f'#include "{header}"\n' for header in headers(include)))
+        command = [compiler, "-E", "-P", "-std=c11", "-nostdinc", f"-I{empty}", f"-I{include}"]
+        command += ["-DACL_FUNC_VISIBILITY=", str(unit)]
+        text = _output(command)
+        macros = _output([*command[:1], "-dM", *command[1:]])
+    integers = re.findall(r"^#define (ACL\w+) \(*[-+]?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)*$", macros, re.MULTILINE)
+    return text, sorted(integers)
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def functions(declarations: str) -> Iterator[c_ast.Decl]:
+    """Yield the declaration of every function, in header order."""
+    for node in c_parser.CParser().parse(_SYSTEM_TYPES + declarations).ext:
+        if isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl):
+            yield node
+
+
+def forwarder(index: int, declaration: c_ast.Decl) -> str:
+    """Write the C definition of a function that jumps to its address in the table."""
+    render = c_generator.CGenerator().visit
+    parameters = declaration.type.args.params if declaration.type.args else []
+    arguments = ", ".join(parameter.name for parameter in parameters if parameter.name)
+    result = render(c_ast.Typename(None, [], None, declaration.type.type))
+    pointer = f"({result} (*)({', '.join(render(parameter) for parameter in parameters) or 'void'}))"
+    call = f"({pointer}addresses[{index}])({arguments})"
+    if result == "void":
+        body = f"if (addresses[{index}] != NULL) {call};"
+    else:
+        unbound = _UNBOUND if result in _STATUS_TYPES else "0"
+        body = f"return addresses[{index}] != NULL ? {call} : {unbound};"
+    return f"{render(declaration)}\n{{\n    {body}\n}}\n"
+
+
+def generate(include: Path, compiler: str) -> cffi.FFI:
+    """Build the cffi description of the extension module."""
+    declarations, integers = preprocess(include, compiler)
+    found = list(functions(declarations))
+    source = [
+        "#include <dlfcn.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n",
+        # The forwarders must stay private: exported, they would stand before the functions they forward to.
+        "#define ACL_FUNC_VISIBILITY\n",
+        *(f'#include "{header}"\n' for header in headers(include)),
+        f"\nenum {{ {_UNBOUND} = -1, SYMBOL_COUNT = {len(found)} }};\n",
+        "static void *addresses[SYMBOL_COUNT];\n",
+        "static const char *const names[SYMBOL_COUNT] = {\n",
+        *(f'    "{declaration.name}",\n' for declaration in found),
+        "};\n",
+        _BINDER_SOURCE,
+        *(forwarder(index, declaration) for index, declaration in enumerate(found)),
+    ]
+    builder = cffi.FFI()
+    builder.cdef(declarations + _BINDER_DECLARATIONS + "".join(f"#define {name} ...\n" for name in integers))
+    builder.set_source(MODULE, "".join(source))
+    return builder
+
+
+def main() -> None:
+    """Write the C source named on the command line."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--include", type=Path, required=True, help="directory of the public headers")
+    parser.add_argument("--compiler", required=True, help="C compiler, used as preprocessor")
+    parser.add_argument("--output", type=Path, required=True, help="C file to write")
+    options = parser.parse_args()
+    generate(options.include.resolve(), options.compiler).emit_c_code(str(options.output))
+
+
+if __name__ == "__main__":
+    main()
