@@ -10,6 +10,7 @@
 #include <string>
 
 #include "aclnn/acl_meta.h"
+#include "opdev/op_errno.h"
 #include "runtime/stream.h"
 
 namespace acl_attn::meta {
@@ -39,6 +40,7 @@ aclnnStatus publish(const char* api, std::unique_ptr<PreparedCall> call, uint64_
                     aclOpExecutor** executor);
 
 // Phase two. Consumes a single-use executor whatever the outcome; a repeatable one stays. `synchronous` runs and waits.
+// A null `api` accepts an executor of any operator.
 aclnnStatus launch(const char* api, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
                    aclrtStream stream, bool synchronous = false) noexcept;
 

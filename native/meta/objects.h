@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "aclnn/acl_meta.h"
@@ -35,10 +36,13 @@ struct TensorList {
     std::vector<std::shared_ptr<const Tensor>> tensors;
 };
 
-// Look-ups. Null for a null, dead or foreign handle; use `is_live` in messages to tell null from dead.
+// Look-ups. Null for a null, dead or foreign handle; `describe` tells which in a message.
 std::shared_ptr<const Tensor> find(const aclTensor* handle) noexcept;
 std::shared_ptr<const TensorList> find(const aclTensorList* handle) noexcept;
 std::shared_ptr<const std::vector<int64_t>> find(const aclIntArray* handle) noexcept;
+
+// For messages, after "got ": "null", "a destroyed aclTensor", "an aclIntArray", "no handle of this library (0x7f..)".
+std::string describe(const void* handle);
 
 // Bits per element: 4 for the packed types, 0 for types without a size.
 int dtype_bits(aclDataType dtype) noexcept;

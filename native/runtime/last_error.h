@@ -4,6 +4,7 @@
 // The one way an error leaves the library: a status code, and a message kept per thread for aclGetRecentErrMsg.
 #pragma once
 
+#include <exception>
 #include <new>
 #include <string>
 

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a rule says about a call: nothing, or a status code and a sentence of the form
+// "parameter: expected X, got Y; fix".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "aclnn/acl_meta.h"
+
+namespace acl_attn::ops {
+
+struct Finding {
+    aclnnStatus code = 0;
+    std::string message;
+
+    explicit operator bool() const { return code != 0; }
+};
+
+inline void append(std::string& out, const char* part) { out += part; }
+inline void append(std::string& out, const std::string& part) { out += part; }
+inline void append(std::string& out, int64_t part) { out += std::to_string(part); }
+inline void append(std::string& out, int part) { out += std::to_string(part); }
+inline void append(std::string& out, size_t part) { out += std::to_string(part); }
+
+// text("actualSeqLengths[", b, "]"): the parts one after another.
+template <class... Parts>
+std::string text(const Parts&... parts) {
+    std::string out;
+    (append(out, parts), ...);
+    return out;
+}
+
+inline Finding refuse(aclnnStatus code, const std::string& parameter, const std::string& expected,
+                      const std::string& got, const std::string& fix = {}) {
+    return {code, text(parameter, ": expected ", expected, ", got ", got, fix.empty() ? "" : "; ", fix)};
+}
+
+}  // namespace acl_attn::ops

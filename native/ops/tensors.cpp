@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/tensors.h"
+
+namespace acl_attn::ops {
+
+std::string dims_text(const int64_t* dims, int rank) {
+    std::string out = "(";
+    for (int axis = 0; axis < rank; ++axis) {
+        if (axis > 0) out += ", ";
+        out += std::to_string(dims[axis]);
+    }
+    return out + ")";
+}
+
+std::string shape_text(const meta::Tensor& tensor) { return dims_text(tensor.shape, tensor.rank); }
+
+std::string strides_text(const meta::Tensor& tensor) { return dims_text(tensor.stride, tensor.rank); }
+
+bool has_shape(const meta::Tensor& tensor, const int64_t* dims, int rank) {
+    if (tensor.rank != rank) return false;
+    for (int axis = 0; axis < rank; ++axis) {
+        if (tensor.shape[axis] != dims[axis]) return false;
+    }
+    return true;
+}
+
+bool is_dense_from(const meta::Tensor& tensor, int first) {
+    int64_t dense = 1;
+    for (int axis = tensor.rank - 1; axis >= first; --axis) {
+        if (tensor.shape[axis] == 0) return true;
+        if (tensor.shape[axis] > 1 && tensor.stride[axis] != dense) return false;
+        if (__builtin_mul_overflow(dense, tensor.shape[axis], &dense)) return false;
+    }
+    return true;
+}
+
+ByteSpan byte_span(const meta::Tensor& tensor) {
+    if (tensor.is_empty()) return {};
+    const int64_t bits = meta::dtype_bits(tensor.dtype);
+    const int64_t limit = INT64_MAX / 2 / (bits > 0 ? bits : 1);
+    int64_t low = tensor.offset;
+    int64_t high = tensor.offset;
+    for (int axis = 0; axis < tensor.rank; ++axis) {
+        int64_t reach = 0;
+        int64_t& end = tensor.stride[axis] < 0 ? low : high;
+        if (__builtin_mul_overflow(tensor.shape[axis] - 1, tensor.stride[axis], &reach) ||
+            __builtin_add_overflow(end, reach, &end)) {
+            return {false, 0, 0};
+        }
+    }
+    if (low < -limit || high >= limit || tensor.numel() > limit) return {false, 0, 0};
+    return {true, low * bits / 8, ((high + 1) * bits + 7) / 8};
+}
+
+void* first_element(const meta::Tensor& tensor, void* data) {
+    if (data == nullptr) return nullptr;
+    return static_cast<char*>(data) + tensor.offset * meta::dtype_bits(tensor.dtype) / 8;
+}
+
+}  // namespace acl_attn::ops

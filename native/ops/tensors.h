@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions that rules of all operators ask about tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "meta/objects.h"
+
+namespace acl_attn::ops {
+
+std::string dims_text(const int64_t* dims, int rank);          // "(2, 8, 64)"
+std::string shape_text(const meta::Tensor& tensor);            // the same of a tensor's shape
+std::string strides_text(const meta::Tensor& tensor);
+bool has_shape(const meta::Tensor& tensor, const int64_t* dims, int rank);
+
+// Whether the axes from `axis` on lie densely behind one another; axes of extent 1 do not count.
+bool is_dense_from(const meta::Tensor& tensor, int axis);
+
+// The bytes that a tensor's elements occupy, first to one past the last, relative to its data address.
+struct ByteSpan {
+    bool representable = true;  // false: beyond 62 bits, so that index arithmetic could overflow
+    int64_t begin = 0;
+    int64_t end = 0;
+};
+ByteSpan byte_span(const meta::Tensor& tensor);
+
+// The address of the first element.
+void* first_element(const meta::Tensor& tensor, void* data);
+
+}  // namespace acl_attn::ops
