@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which rows of a token axis belong to which sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lengths = int | Sequence[int] | NDArray[np.integer[Any]] | None
+
+
+def packed_rows(ends: Lengths, tokens: int, parameter: str) -> list[slice]:
+    """Rows of each sequence on a packed token axis.
+
+    Parameters
+    ----------
+    ends : sequence of int
+        Where each sequence ends: cumulative lengths without a leading 0.
+    tokens : int
+        Extent of the token axis.
+    parameter : str
+        Name in messages.
+
+    Returns
+    -------
+    list of slice
+        One per sequence.
+
+    Raises
+    ------
+    ValueError
+        If lengths are missing, decrease, or do not end at ``tokens``.
+    """
+    given = as_list(ends, parameter)
+    if not given and not tokens:
+        return []
+    if not given:
+        raise ValueError(f"{parameter}: expected one end per sequence for a packed layout, got none")
+    starts = [0, *given[:-1]]
+    for position, (start, end) in enumerate(zip(starts, given, strict=True)):
+        if end < start:
+            raise ValueError(f"{parameter}[{position}]: expected at least {start}, got {end}; lengths are cumulative")
+    if given[-1] != tokens:
+        raise ValueError(f"{parameter}[-1]: expected {tokens}, the extent of the token axis, got {given[-1]}")
+    return [slice(start, end) for start, end in zip(starts, given, strict=True)]
+
+
+def lengths_per_sequence(lengths: Lengths, capacities: Sequence[int], parameter: str) -> list[int]:
+    """Length of each sequence of a batch.
+
+    Parameters
+    ----------
+    lengths : int, sequence of int or None
+        None: full. One number: the same for all. Otherwise at least one per sequence; more are ignored.
+    capacities : sequence of int
+        The room each sequence has; as many as there are sequences.
+    parameter : str
+        Name in messages.
+
+    Returns
+    -------
+    list of int
+        One per sequence.
+
+    Raises
+    ------
+    ValueError
+        If there are too few lengths, or one is negative or beyond its room.
+    """
+    batch = len(capacities)
+    given = as_list(lengths, parameter)
+    if not given:
+        return list(capacities)
+    if len(given) == 1:
+        given = given * batch
+    if len(given) < batch:
+        raise ValueError(f"{parameter}: expected 1 or at least {batch} lengths, got {len(given)}")
+    for position, (length, room) in enumerate(zip(given, capacities, strict=False)):
+        if not 0 <= length <= room:
+            raise ValueError(f"{parameter}[{position}]: expected 0 to {room}, got {length}")
+    return given[:batch]
+
+
+def as_list(lengths: Lengths, parameter: str) -> list[int]:
+    """Accept one length or several.
+
+    Parameters
+    ----------
+    lengths : int, sequence of int or None
+        What the caller gave.
+    parameter : str
+        Name in messages.
+
+    Returns
+    -------
+    list of int
+        Empty for None.
+
+    Raises
+    ------
+    TypeError
+        If an entry is no integer.
+    """
+    if lengths is None:
+        return []
+    entries = np.atleast_1d(np.asarray(lengths))
+    if entries.ndim != 1 or (entries.size and entries.dtype.kind not in "iu"):
+        raise TypeError(f"{parameter}: expected integers, got {lengths!r}")
+    return [int(entry) for entry in entries]

@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Comparison of results with a float64 reference, in stages, and of results with each other, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a result may be from the reference.
+
+    Attributes
+    ----------
+    relative : float
+        Of an element, relative to the expected element.
+    to_rms : float
+        Of an element, relative to the root mean square of all expected elements; an element passes if its error is
+        within ``relative * abs(expected) + to_rms * rms(expected)``. Attention averages, so an element near 0 carries
+        the errors of values that are not.
+    rms : float
+        Of the whole: root mean square of the errors relative to that of the expected elements.
+    """
+
+    relative: float
+    to_rms: float
+    rms: float
+
+    def times(self, factor: float) -> Tolerance:
+        """Widen all bounds by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            The factor.
+
+        Returns
+        -------
+        Tolerance
+            The widened one.
+        """
+        return replace(self, relative=self.relative * factor, to_rms=self.to_rms * factor, rms=self.rms * factor)
+
+
+# One rounding to the output's dtype costs an element up to 2**-11 (float16) or 2**-8 (bfloat16). In bfloat16 the
+# probabilities may have been rounded as well, which is an error relative to the summands and so to the rms. float32
+# is that of softmax_lse.
+TOLERANCES: dict[str, Tolerance] = {
+    "float16": Tolerance(relative=2.0**-10.5, to_rms=1e-4, rms=3.0e-4),
+    "bfloat16": Tolerance(relative=2.0**-8, to_rms=8e-3, rms=2.0e-3),
+    "float32": Tolerance(relative=2e-6, to_rms=2e-6, rms=2e-6),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison that passed has measured.
+
+    Attributes
+    ----------
+    rms : float
+        Root mean square of the errors, relative to that of the expected elements.
+    worst : float
+        Largest error of an element, as a fraction of what the tolerance grants it.
+    """
+
+    rms: float
+    worst: float
+
+
+def assert_close(
+    actual: Array, expected: Array, *, name: str = "result", tolerance: Tolerance | None = None
+) -> Comparison:
+    """Hold a result against a reference.
+
+    Stages: shape; positions and kinds of non-finite elements; each element; the whole.
+
+    Parameters
+    ----------
+    actual : ndarray
+        The result.
+    expected : ndarray
+        The reference, usually float64.
+    name : str
+        What to call the result in messages.
+    tolerance : Tolerance, optional
+        Default: that of the result's dtype.
+
+    Returns
+    -------
+    Comparison
+        The figures.
+
+    Raises
+    ------
+    AssertionError
+        If a stage fails; the message names the worst element and both values.
+    """
+    if actual.shape != expected.shape:
+        raise AssertionError(f"{name}: expected shape {expected.shape}, got {actual.shape}")
+    allowed = tolerance or tolerance_of(actual.dtype)
+    got, want = actual.astype(np.float64), np.asarray(expected).astype(np.float64)
+    if got.size == 0:
+        return Comparison(0.0, 0.0)
+    finite = np.isfinite(want)
+    wrong_kind = np.where(finite, ~np.isfinite(got), ~_same_non_finite(got, want))
+    if wrong_kind.any():
+        where = _first(wrong_kind)
+        raise AssertionError(
+            f"{name}{list(where)}: expected {want[where]!r}, got {got[where]!r}; "
+            f"{int(wrong_kind.sum())} of {got.size} elements are non-finite where the reference is not, or otherwise so"
+        )
+    got, want = np.where(finite, got, 0.0), np.where(finite, want, 0.0)
+    scale = _rms(want[finite]) if finite.any() else 0.0
+    error = np.abs(got - want)
+    # The floor is float16's smallest number: below it there is nothing left to be relative to.
+    grant = allowed.relative * np.abs(want) + allowed.to_rms * scale + 2.0**-24
+    ratio = error / grant
+    worst = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    if ratio[worst] > 1.0:
+        raise AssertionError(
+            f"{name}{[int(i) for i in worst]}: expected {want[worst]!r}, got {got[worst]!r}, "
+            f"error {error[worst]:.3g} exceeds {grant[worst]:.3g}; {int((ratio > 1).sum())} of {got.size} elements fail"
+        )
+    relative_rms = _rms(error) * np.sqrt(got.size / max(int(finite.sum()), 1)) / scale if scale else 0.0
+    # The grant's floor would let a whole result of tiny numbers through with any relative error, hence max().
+    if relative_rms > allowed.rms and _rms(error) > 2.0**-24:
+        raise AssertionError(
+            f"{name}: rms of errors / rms of reference is {relative_rms:.3g}, allowed {allowed.rms:.3g}; worst element "
+            f"{[int(i) for i in worst]}: expected {want[worst]!r}, got {got[worst]!r}"
+        )
+    return Comparison(float(relative_rms), float(ratio[worst]))
+
+
+def assert_same_bits(actual: Array, expected: Array, *, name: str = "result") -> None:
+    """Hold a result against another that must agree in every bit.
+
+    Parameters
+    ----------
+    actual, expected : ndarray
+        The results.
+    name : str
+        What to call the result in messages.
+
+    Raises
+    ------
+    AssertionError
+        If dtype, shape or a bit differs; the message names the first element that does.
+    """
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        raise AssertionError(
+            f"{name}: expected {expected.dtype} of shape {expected.shape}, got {actual.dtype} of shape {actual.shape}"
+        )
+    bits = np.dtype(f"u{actual.dtype.itemsize}")
+    left, right = np.ascontiguousarray(actual).view(bits), np.ascontiguousarray(expected).view(bits)
+    differs = left != right
+    if differs.any():
+        where = _first(differs)
+        raise AssertionError(
+            f"{name}{list(where)}: expected {expected[where]!r} (0x{int(right[where]):x}), "
+            f"got {actual[where]!r} (0x{int(left[where]):x}); {int(differs.sum())} of {actual.size} elements differ"
+        )
+
+
+def tolerance_of(dtype: np.dtype[Any]) -> Tolerance:
+    """Look the tolerance of a dtype up.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        Of the result.
+
+    Returns
+    -------
+    Tolerance
+        Its entry in `TOLERANCES`.
+
+    Raises
+    ------
+    KeyError
+        If the table has none.
+    """
+    return TOLERANCES["bfloat16" if dtype == ml_dtypes.bfloat16 else dtype.name]
+
+
+def _rms(values: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def _same_non_finite(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.bool_]:
+    same: NDArray[np.bool_] = (np.isnan(left) & np.isnan(right)) | (left == right)
+    return same
+
+
+def _first(flags: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(flags.argmax()), flags.shape))
