@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Lengths = int | Sequence[int] | NDArray[np.integer[Any]] | None
+LengthsLike = int | Sequence[int] | NDArray[np.integer[Any]] | None
 
 
-def packed_rows(ends: Lengths, tokens: int, parameter: str) -> list[slice]:
+def packed_rows(ends: LengthsLike, tokens: int, parameter: str) -> list[slice]:
     """Rows of each sequence on a packed token axis.
 
     Parameters
@@ -49,7 +49,7 @@ def packed_rows(ends: Lengths, tokens: int, parameter: str) -> list[slice]:
     return [slice(start, end) for start, end in zip(starts, given, strict=True)]
 
 
-def lengths_per_sequence(lengths: Lengths, capacities: Sequence[int], parameter: str) -> list[int]:
+def lengths_per_sequence(lengths: LengthsLike, capacities: Sequence[int], parameter: str) -> list[int]:
     """Length of each sequence of a batch.
 
     Parameters
@@ -85,7 +85,7 @@ def lengths_per_sequence(lengths: Lengths, capacities: Sequence[int], parameter:
     return given[:batch]
 
 
-def as_list(lengths: Lengths, parameter: str) -> list[int]:
+def as_list(lengths: LengthsLike, parameter: str) -> list[int]:
     """Accept one length or several.
 
     Parameters

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acl_attn.reference.extents import Lengths, as_list
+from acl_attn.reference.extents import LengthsLike, as_list
 from acl_attn.reference.layouts import find_layout
 from acl_attn.reference.ops.fused_infer_attention_score import fused_infer_attention_score
 from acl_attn.reference.visibility import TOKEN_LIMIT
@@ -18,6 +19,8 @@ from acl_attn.reference.visibility import TOKEN_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from acl_attn.lengths import Lengths
+    from acl_attn.masks import Mask
     from acl_attn.reference.attend import Float64
 
 Array = NDArray[Any]
@@ -31,9 +34,9 @@ def attention(
     layout: str | None = None,
     num_heads: int | None = None,
     num_kv_heads: int | None = None,
-    q_lengths: Lengths = None,
-    kv_lengths: Lengths = None,
-    mask: str | None = None,
+    q_lengths: LengthsLike | Lengths = None,
+    kv_lengths: LengthsLike | Lengths = None,
+    mask: str | Mask | None = None,
     window: tuple[int, int] | None = None,
     scale: float | None = None,
     block_table: Array | None = None,
@@ -52,10 +55,10 @@ def attention(
         One of `acl_attn.reference.layouts.LAYOUTS`. None: BSND for a query of rank 4, TND for one of rank 3.
     num_heads, num_kv_heads : int, optional
         Number of heads; None: what the shapes say. BSH needs ``num_heads``.
-    q_lengths, kv_lengths : int or sequence of int, optional
+    q_lengths, kv_lengths : int, sequence of int or Lengths, optional
         Tokens of each sequence; never cumulative.
-    mask : {"causal", "causal_top_left"}, optional
-        Causal, with the last row at the last key or the first row at the first key.
+    mask : {"causal", "causal_top_left"} or Mask, optional
+        Causal, with the last row at the last key or the first row at the first key; or any mask.
     window : tuple of int, optional
         Keys seen (before, after) the diagonal that ends at the last key; -1: all.
     scale : float, optional
@@ -92,11 +95,7 @@ def attention(
         num_kv_heads = first_key.shape[1]
     if block_size is None and block_table is not None:
         block_size = first_key.shape[{3: 1, 4: 2, 5: 3}[first_key.ndim]]
-    sparse_mode = {None: 0, "causal_top_left": 2, "causal": 3}[mask]
-    before, after = TOKEN_LIMIT, TOKEN_LIMIT
-    if window is not None:
-        sparse_mode = 4
-        before, after = (TOKEN_LIMIT if tokens == -1 else tokens for tokens in window)
+    chosen = _read_mask(mask, window)
     packed = "T" in axes
     out, lse = fused_infer_attention_score(
         query,
@@ -106,23 +105,60 @@ def attention(
         num_key_value_heads=num_kv_heads or 0,
         input_layout=name,
         scale_value=scale,
-        actual_seq_lengths=_cumulative(q_lengths, query.shape[axes.index("T")], "q_lengths") if packed else q_lengths,
-        actual_seq_lengths_kv=(
-            _cumulative(kv_lengths, first_key.shape[axes.index("T")], "kv_lengths")
-            if packed and block_table is None
-            else kv_lengths
+        actual_seq_lengths=_lengths(q_lengths, query.shape[axes.index("T")] if packed else None, "q_lengths"),
+        actual_seq_lengths_kv=_lengths(
+            kv_lengths, first_key.shape[axes.index("T")] if packed and block_table is None else None, "kv_lengths"
         ),
         block_table=block_table,
         block_size=block_size or 0,
         softmax_lse_flag=True,
-        sparse_mode=sparse_mode,
-        pre_tokens=before,
-        next_tokens=after,
+        atten_mask=chosen.atten_mask,
+        sparse_mode=chosen.sparse_mode,
+        pre_tokens=chosen.pre_tokens,
+        next_tokens=chosen.next_tokens,
     )
     assert lse is not None  # noqa: S101 - asked for above
     return (out, lse) if return_lse else out
 
 
-def _cumulative(lengths: Lengths, tokens: int, parameter: str) -> list[int]:
-    """Say where sequences end; without lengths all tokens are one sequence."""
-    return list(accumulate(as_list(lengths, parameter))) if lengths is not None else [tokens]
+@dataclass(frozen=True)
+class _Visibility:
+    """What decides which keys are seen, in the operator's terms."""
+
+    sparse_mode: int = 0
+    pre_tokens: int = TOKEN_LIMIT
+    next_tokens: int = TOKEN_LIMIT
+    atten_mask: Array | None = None
+
+
+def _read_mask(mask: str | Mask | None, window: tuple[int, int] | None) -> _Visibility:
+    if window is not None:
+        if mask is not None:
+            raise ValueError(f"window: expected None beside a mask, got {window}")
+        before, after = (TOKEN_LIMIT if tokens == -1 else tokens for tokens in window)
+        return _Visibility(4, before, after)
+    if mask is None:
+        return _Visibility()
+    if isinstance(mask, str):
+        modes = {"causal_top_left": 2, "causal": 3}
+        if mask not in modes:
+            raise ValueError(f"mask: expected one of {', '.join(modes)}, got {mask!r}")
+        return _Visibility(modes[mask])
+    if mask.hidden is not None:
+        return _Visibility(1, atten_mask=mask.hidden)
+    before, after = (TOKEN_LIMIT if tokens is None else tokens for tokens in (mask.left, mask.right))
+    if mask.align == "bottom_right":
+        return _Visibility(4, before, after)
+    if (before, after) != (TOKEN_LIMIT, 0):
+        raise NotImplementedError("mask: a window from the top left is not supported yet by the reference")
+    return _Visibility(2)
+
+
+def _lengths(lengths: LengthsLike | Lengths, packed_tokens: int | None, parameter: str) -> list[int] | None:
+    """Turn lengths into the operator's form: cumulative for a packed axis, where None means one sequence."""
+    if lengths is None:
+        return None if packed_tokens is None else [packed_tokens]
+    # Not isinstance(): its module loads the compiled library, which the reference does without.
+    given: Any = getattr(lengths, "per_sequence", lengths)
+    plain = as_list(given, parameter)
+    return plain if packed_tokens is None else list(accumulate(plain))

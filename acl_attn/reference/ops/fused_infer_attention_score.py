@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acl_attn.reference.attend import Float64, attend
-from acl_attn.reference.extents import Lengths, lengths_per_sequence, packed_rows
+from acl_attn.reference.extents import LengthsLike, lengths_per_sequence, packed_rows
 from acl_attn.reference.layouts import Layout, find_layout, from_canonical
 from acl_attn.reference.storage import Contiguous, Members, Paged
 from acl_attn.reference.visibility import TOKEN_LIMIT, full_mask, visible_keys
@@ -31,8 +31,8 @@ def fused_infer_attention_score(
     scale_value: float | None = None,
     num_key_value_heads: int = 0,
     atten_mask: Array | None = None,
-    actual_seq_lengths: Lengths = None,
-    actual_seq_lengths_kv: Lengths = None,
+    actual_seq_lengths: LengthsLike = None,
+    actual_seq_lengths_kv: LengthsLike = None,
     sparse_mode: int = 0,
     pre_tokens: int = TOKEN_LIMIT,
     next_tokens: int = TOKEN_LIMIT,
@@ -61,7 +61,7 @@ def fused_infer_attention_score(
     atten_mask : ndarray, optional
         Modes 0 and 1: non-zero hides a key. Modes 2 to 4 follow from lengths, and ignore it.
     actual_seq_lengths, actual_seq_lengths_kv : int or sequence of int, optional
-        Lengths of the sequences; cumulative for packed layouts, except those of a paged cache.
+        LengthsLike of the sequences; cumulative for packed layouts, except those of a paged cache.
     sparse_mode : int
         See `acl_attn.reference.visibility.visible_keys`.
     pre_tokens, next_tokens : int
@@ -157,14 +157,14 @@ def _open(
     return Members(members, layout.query, kv_heads, parameter)
 
 
-def _query_rows(query: Contiguous, lengths: Lengths) -> list[slice]:
+def _query_rows(query: Contiguous, lengths: LengthsLike) -> list[slice]:
     name = "actual_seq_lengths"
     if query.is_packed:
         return packed_rows(lengths, len(query.tokens), name)
     return [slice(0, n) for n in lengths_per_sequence(lengths, query.rooms(len(query.tokens)), name)]
 
 
-def _kv_rows(key: Contiguous | Members | Paged, batch: int, lengths: Lengths) -> list[slice]:
+def _kv_rows(key: Contiguous | Members | Paged, batch: int, lengths: LengthsLike) -> list[slice]:
     name = "actual_seq_lengths_kv"
     if isinstance(key, Contiguous) and key.is_packed:
         rows = packed_rows(lengths, len(key.tokens), name)
