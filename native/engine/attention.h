@@ -36,9 +36,9 @@ struct RowLayout {
 // Where a sequence's K or V lies. Contiguous: (t, head, d) = offset + t * token_stride + head * head_stride + channel(d).
 // Paged: t is split into block_table[t / block_size] * block_stride + (t % block_size) * token_stride.
 // channel(d) = (d / chunk) * chunk_stride + d % chunk; caches that keep a token's channels together have chunk == dim.
+// head_stride is the sequence's own: head-major list members of unequal length differ in it.
 struct KvLayout {
     int64_t token_stride = 0;
-    int64_t head_stride = 0;
     int64_t block_stride = 0;
     int64_t chunk_stride = 0;
     int32_t chunk = 0;
@@ -55,6 +55,8 @@ struct Sequence {
     int32_t kv_member = 0;   // which of Operands::key / value
     int64_t key_offset = 0;  // of token 0, head 0; 0 when paged
     int64_t value_offset = 0;
+    int64_t key_head_stride = 0;
+    int64_t value_head_stride = 0;
     int64_t table_offset = 0;  // paged: first entry of the sequence's row in the block table
     Band band;
     int64_t mask_offset = 0;   // of row 0, column 0
