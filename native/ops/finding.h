@@ -9,6 +9,7 @@
 #include <string>
 
 #include "aclnn/acl_meta.h"
+#include "opdev/op_errno.h"
 
 namespace acl_attn::ops {
 
@@ -34,8 +35,25 @@ std::string text(const Parts&... parts) {
 }
 
 inline Finding refuse(aclnnStatus code, const std::string& parameter, const std::string& expected,
-                      const std::string& got, const std::string& fix = {}) {
+                      const std::string& got, const std::string& fix) {
     return {code, text(parameter, ": expected ", expected, ", got ", got, fix.empty() ? "" : "; ", fix)};
+}
+
+// A required pointer is null.
+inline Finding missing(const std::string& parameter, const std::string& expected) {
+    return refuse(ACLNN_ERR_PARAM_NULLPTR, parameter, expected, "a null pointer", {});
+}
+
+// A type, a format or a handle that no kernel takes.
+inline Finding invalid(const std::string& parameter, const std::string& expected, const std::string& got,
+                       const std::string& fix = {}) {
+    return refuse(ACLNN_ERR_PARAM_INVALID, parameter, expected, got, fix);
+}
+
+// Any other constraint.
+inline Finding violated(const std::string& parameter, const std::string& expected, const std::string& got,
+                        const std::string& fix = {}) {
+    return refuse(ACLNN_ERR_INNER_TILING_ERROR, parameter, expected, got, fix);
 }
 
 }  // namespace acl_attn::ops

@@ -36,20 +36,22 @@ bool is_dense_from(const meta::Tensor& tensor, int first) {
 }
 
 ByteSpan byte_span(const meta::Tensor& tensor) {
-    if (tensor.is_empty()) return {};
     const int64_t bits = meta::dtype_bits(tensor.dtype);
     const int64_t limit = INT64_MAX / 2 / (bits > 0 ? bits : 1);
     int64_t low = tensor.offset;
     int64_t high = tensor.offset;
+    int64_t elements = 1;
     for (int axis = 0; axis < tensor.rank; ++axis) {
+        const int64_t extent = tensor.shape[axis] > 1 ? tensor.shape[axis] : 1;
         int64_t reach = 0;
         int64_t& end = tensor.stride[axis] < 0 ? low : high;
-        if (__builtin_mul_overflow(tensor.shape[axis] - 1, tensor.stride[axis], &reach) ||
-            __builtin_add_overflow(end, reach, &end)) {
+        if (__builtin_mul_overflow(extent - 1, tensor.stride[axis], &reach) ||
+            __builtin_add_overflow(end, reach, &end) || __builtin_mul_overflow(elements, extent, &elements)) {
             return {false, 0, 0};
         }
     }
-    if (low < -limit || high >= limit || tensor.numel() > limit) return {false, 0, 0};
+    if (low < -limit || high >= limit || elements > limit) return {false, 0, 0};
+    if (tensor.is_empty()) return {};
     return {true, low * bits / 8, ((high + 1) * bits + 7) / 8};
 }
 

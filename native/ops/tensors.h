@@ -21,7 +21,7 @@ bool is_dense_from(const meta::Tensor& tensor, int axis);
 
 // The bytes that a tensor's elements occupy, first to one past the last, relative to its data address.
 struct ByteSpan {
-    bool representable = true;  // false: beyond 62 bits, so that index arithmetic could overflow
+    bool representable = true;  // false: index arithmetic could leave 62 bits (an empty axis hides no other)
     int64_t begin = 0;
     int64_t end = 0;
 };

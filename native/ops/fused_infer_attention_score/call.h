@@ -50,6 +50,9 @@ struct Call {
     IntsArg ints[kInputCount];       // at the positions of arrays
     TensorArg outputs[kOutputCount];
 
+    bool has_workspace_size = false;  // the out-pointers
+    bool has_executor = false;
+
     int64_t num_heads = 0;
     double scale_value = 1.0;
     int64_t pre_tokens = 0;
@@ -66,6 +69,9 @@ struct Call {
     int64_t query_quant_mode = 0;
     int64_t pse_type = 0;
 };
+
+// Looks up every handle of the call.
+void resolve(Call& call);
 
 // Optional inputs are absent as null pointers, tensors without elements, and arrays without entries.
 const meta::Tensor* given(const Call& call, Input input);

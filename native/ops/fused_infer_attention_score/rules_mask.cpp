@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+
+#include "geometry/mask.h"
+#include "ops/fused_infer_attention_score/rules.h"
+#include "ops/tensors.h"
+
+namespace acl_attn::ops::fia {
+namespace {
+
+using geometry::SparseMode;
+
+Finding sparse_mode_known(const Case& c) {
+    if (c.call.sparse_mode >= 0 && c.call.sparse_mode <= 4) return {};
+    return violated("sparseMode", "0, 1, 2, 3 or 4", text(c.call.sparse_mode));
+}
+
+// Mode 1 is nothing but a tensor; modes 2 to 4 do without.
+Finding mode_has_its_mask(const Case& c) {
+    if (c.mask != nullptr || c.sparse_mode() != SparseMode::all) return {};
+    return violated("attenMask", "a mask for sparseMode 1", "nothing", "sparseMode 0 without a mask sees all keys");
+}
+
+Finding mask_rank(const Case& c) {
+    if (c.mask == nullptr || (c.mask->rank >= 2 && c.mask->rank <= 4)) return {};
+    return violated("attenMask", "2, 3 or 4 axes", text("shape ", shape_text(*c.mask)));
+}
+
+Finding mask_shape(const Case& c) {
+    if (!c.reads_mask()) return {};
+    const geometry::MaskExtents mask = geometry::mask_extents(c.mask->rank, c.mask->shape);
+    const bool one_plane = c.mask->rank < 4 || c.mask->shape[1] == 1;
+    const bool batches = mask.batches == 1 || mask.batches == c.batch;
+    // Some products read (B, Skv) for single-token queries as one row a sequence; as one mask for all it is something
+    // else, so neither is guessed.
+    const bool ambiguous = c.mask->rank == 2 && c.longest_q == 1 && c.batch > 1 && mask.rows == c.batch;
+    if (one_plane && batches && !ambiguous && mask.rows >= c.longest_q && mask.columns >= c.longest_kv) return {};
+    return violated("attenMask",
+                    text("shape (", c.batch == 1 ? "" : text(c.batch, " or "), "1, [1,] >= ", c.longest_q, ", >= ",
+                         c.longest_kv, ") for sparseMode ", c.call.sparse_mode),
+                    shape_text(*c.mask),
+                    ambiguous ? text("give a row for each sequence as (", c.batch, ", 1, ", mask.columns, ")")
+                              : std::string{});
+}
+
+Finding formula_mask_shape(const Case& c) {
+    if (c.mask == nullptr || c.reads_mask()) return {};
+    int64_t wanted[] = {1, 1, 2048, 2048};
+    if (has_shape(*c.mask, wanted + 4 - c.mask->rank, c.mask->rank)) return {};
+    return violated("attenMask", text("shape (2048, 2048) for sparseMode ", c.call.sparse_mode), shape_text(*c.mask),
+                    "a mask of your own goes with sparseMode 0 or 1");
+}
+
+Finding window_not_empty(const Case& c) {
+    const bool windowed =
+        c.sparse_mode() == SparseMode::band || (c.sparse_mode() == SparseMode::window && c.mask != nullptr);
+    const int64_t pre = geometry::clamp_tokens(c.call.pre_tokens);
+    const int64_t next = geometry::clamp_tokens(c.call.next_tokens);
+    if (!windowed || -next <= pre) return {};
+    return violated("nextTokens", text("at least -preTokens = ", -pre), text(next), "the window shows no column");
+}
+
+constexpr Rule<Case> kRules[] = {
+    {"MASK-S-03", Tier::single, sparse_mode_known},
+    {"MASK-S-04", Tier::consistency, mode_has_its_mask},
+    {"MASK-C-01", Tier::consistency, mask_rank},
+    {"MASK-C-04", Tier::consistency, mask_shape},
+    {"MASK-C-05", Tier::consistency, formula_mask_shape},
+    {"MASK-C-06", Tier::consistency, window_not_empty},
+};
+
+}  // namespace
+
+const Group<Case> kMaskRules{kRules, std::size(kRules)};
+
+}  // namespace acl_attn::ops::fia
