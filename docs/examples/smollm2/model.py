@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .weights import Array, Weights
 
@@ -90,7 +89,8 @@ def linear(x: Array, weight: Array, rows: Sequence[slice]) -> Array:
 
 def rms_norm(x: Array, weight: Array, eps: float) -> Array:
     """Scale each row to unit root mean square, then by `weight`."""
-    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + np.float32(eps)) * weight
+    root: Array = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + np.float32(eps))
+    return x / root * weight
 
 
 def rotate(x: Array, cos: Array, sin: Array) -> Array:
@@ -109,4 +109,5 @@ def rotate(x: Array, cos: Array, sin: Array) -> Array:
 def silu(x: Array) -> Array:
     """Return ``x * sigmoid(x)``; the exponential may overflow to infinity, which gives the right limit 0."""
     with np.errstate(over="ignore"):
-        return x / (np.float32(1) + np.exp(-x))
+        out: Array = x / (np.float32(1) + np.exp(-x))
+    return out

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 
-import acl_attn
-import acl_attn.reference
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+import acl_attn
+import acl_attn.reference
 
 from .weights import Array, Config
 

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import codecs
+
 from gguf import GGUFReader
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from tokenizers.decoders import DecodeStream
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from .weights import metadata
 
@@ -44,11 +45,21 @@ class ChatTokenizer:
         self._tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
         )
-        self._tokenizer.decoder = decoders.ByteLevel()
-        control = [token for token, kind_id in zip(tokens, types, strict=True) if kind_id == CONTROL_TOKEN]
-        self._tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+        is_control = [token_type == CONTROL_TOKEN for token_type in types]
+        self._tokenizer.add_special_tokens(
+            [
+                AddedToken(token, special=True, normalized=False)
+                for token, control in zip(tokens, is_control, strict=True)
+                if control
+            ]
+        )
+        alphabet = _byte_alphabet()
+        self._token_bytes = [
+            b"" if control else bytes(alphabet[character] for character in token)
+            for token, control in zip(tokens, is_control, strict=True)
+        ]
         self.end_of_text = frozenset(
-            {int(metadata(reader, "tokenizer.ggml.eos_token_id")), self._tokenizer.token_to_id("<|endoftext|>")}
+            {int(metadata(reader, "tokenizer.ggml.eos_token_id")), tokens.index("<|endoftext|>")}
         )
 
     def encode(self, text: str) -> list[int]:
@@ -68,16 +79,33 @@ class ChatTokenizer:
 
     def stream(self) -> TextStream:
         """Return a decoder for one sequence of ids that arrive one by one."""
-        return TextStream(self._tokenizer)
+        return TextStream(self._token_bytes)
 
 
 class TextStream:
-    """Turns ids into text as soon as the text is certain: a character may span several tokens."""
+    """Turns ids into text as soon as the text is certain: a character may span several tokens.
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._stream = DecodeStream(skip_special_tokens=True)
+    Parameters
+    ----------
+    token_bytes : list of bytes
+        What each id stands for.
+    """
+
+    def __init__(self, token_bytes: list[bytes]) -> None:
+        self._token_bytes = token_bytes
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def push(self, token_id: int) -> str:
         """Take one id and return the text that became complete, often a word, sometimes nothing."""
-        return self._stream.step(self._tokenizer, token_id) or ""
+        return self._decoder.decode(self._token_bytes[token_id])
+
+    def finish(self) -> str:
+        """Return a replacement character if the text ended within a character."""
+        return self._decoder.decode(b"", final=True)
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Return the characters that byte-level BPE writes for bytes: printable ones as they are, others from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}

