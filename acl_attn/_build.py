@@ -125,18 +125,17 @@ def functions(declarations: str) -> Iterator[c_ast.Decl]:
 
 def forwarder(index: int, declaration: c_ast.Decl) -> str:
     """Write the C definition of a function that jumps to its address in the table."""
-    render = c_generator.CGenerator().visit
-    parameters = declaration.type.args.params if declaration.type.args else []
-    arguments = ", ".join(parameter.name for parameter in parameters if parameter.name)
-    result = render(c_ast.Typename(None, [], None, declaration.type.type))
-    pointer = f"({result} (*)({', '.join(render(parameter) for parameter in parameters) or 'void'}))"
-    call = f"({pointer}addresses[{index}])({arguments})"
-    if result == "void":
+    arguments = declaration.type.args.params if declaration.type.args else []
+    passed = ", ".join(argument.name for argument in arguments if argument.name)
+    call = f"((__typeof__(&{declaration.name}))addresses[{index}])({passed})"
+    result = declaration.type.type
+    names = result.type.names if isinstance(result, c_ast.TypeDecl) and hasattr(result.type, "names") else []
+    if names == ["void"]:
         body = f"if (addresses[{index}] != NULL) {call};"
     else:
-        unbound = _UNBOUND if result in _STATUS_TYPES else "0"
+        unbound = _UNBOUND if _STATUS_TYPES.intersection(names) else "0"
         body = f"return addresses[{index}] != NULL ? {call} : {unbound};"
-    return f"{render(declaration)}\n{{\n    {body}\n}}\n"
+    return f"{c_generator.CGenerator().visit(declaration)}\n{{\n    {body}\n}}\n"
 
 
 def generate(include: Path, compiler: str) -> cffi.FFI:

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ascend's fused attention operators for Python programs that have nothing but NumPy, on any machine.
+
+Importing does nothing but define names: no library is loaded and no device is touched before the first call.
+"""
+
+from __future__ import annotations
+
+from ._lib import get_include, get_library
+from .controls import (
+    get_cpu_target,
+    get_cpu_targets,
+    get_num_threads,
+    live_objects,
+    set_cpu_target,
+    set_num_threads,
+    shutdown,
+)
+from .device import Device, Event, Stream
+from .env import Environment, environment
+from .errors import (
+    AclAttnError,
+    AclAttnWarning,
+    AclError,
+    ArgumentTypeError,
+    BackendMissingError,
+    ClosedError,
+    DeviceFaultError,
+    InvalidArgumentError,
+    OutOfMemoryError,
+    UnsupportedError,
+)
+from .lengths import Lengths
+from .lse import LSE, merge_states
+from .masks import FiaMask, Mask
+from .memory import Buffer
+from .ops.attention import Plan, attention
+from .ops.fused_infer_attention_score import fused_infer_attention_score
+from .tensor import Spec, Tensor
+
+__all__ = [
+    "LSE",
+    "AclAttnError",
+    "AclAttnWarning",
+    "AclError",
+    "ArgumentTypeError",
+    "BackendMissingError",
+    "Buffer",
+    "ClosedError",
+    "Device",
+    "DeviceFaultError",
+    "Environment",
+    "Event",
+    "FiaMask",
+    "InvalidArgumentError",
+    "Lengths",
+    "Mask",
+    "OutOfMemoryError",
+    "Plan",
+    "Spec",
+    "Stream",
+    "Tensor",
+    "UnsupportedError",
+    "attention",
+    "environment",
+    "fused_infer_attention_score",
+    "get_cpu_target",
+    "get_cpu_targets",
+    "get_include",
+    "get_library",
+    "get_num_threads",
+    "live_objects",
+    "merge_states",
+    "set_cpu_target",
+    "set_num_threads",
+    "shutdown",
+]
+
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("acl_attn")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""The ``acl-attn`` command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+
+from .env import Environment, environment
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the command's name; that of the process without it.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if the target cannot be loaded.
+    """
+    parser = argparse.ArgumentParser(prog="acl-attn", description="Fused attention operators of Ascend, from Python.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    env = commands.add_parser("env", help="print versions, target, processor features, threads and libraries")
+    env.add_argument("--json", action="store_true", help="print it as JSON")
+    options = parser.parse_args(arguments)
+    found = environment()
+    print(json.dumps(found.as_dict(), indent=2) if options.json else "\n".join(_lines(found)))
+    return 1 if found.problem else 0
+
+
+def _lines(found: Environment) -> Iterator[str]:
+    packages = ", ".join(f"{name} {version}" for name, version in found.packages.items())
+    targets = ", ".join(
+        f"{name}{' (in use)' if name == found.cpu_target else '' if usable else ' (not on this machine)'}"
+        for name, usable in found.cpu_targets.items()
+    )
+    yield f"acl_attn      {found.version} (library {found.library_version or 'not loaded'})"
+    yield f"target        {found.target}"
+    yield f"python        {found.python} on {found.machine}; {packages}"
+    yield f"cpu features  {' '.join(found.cpu_features) or 'none detected'}"
+    yield f"cpu targets   {targets or 'unknown'}"
+    yield f"threads       {found.threads}"
+    yield f"headers       {found.include}"
+    for path in found.libraries:
+        yield f"loaded        {path}"
+    for path, outcome in found.searched:
+        yield f"searched      {path}: {outcome}"
+    for symbol in found.missing:
+        yield f"missing       {symbol}"
+    for name, value in found.variables.items():
+        yield f"environment   {name}={value}"
+    if found.problem:
+        yield f"problem       {found.problem}"

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Element types: NumPy's and ml_dtypes' on one side, ``aclDataType`` on the other."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from ._lib import lib
+from .errors import wrong_type
+
+__all__ = ["DType", "acl_dtype", "as_dtype"]
+
+DType: TypeAlias = np.dtype[Any]
+
+# Keyed by the dtype object and never by its type string: bfloat16 is "<V2" there, and three 8-bit types are all "<V1".
+_ACL: dict[DType, int] = {
+    np.dtype(numpy): acl
+    for numpy, acl in (
+        (np.float16, lib.ACL_FLOAT16),
+        (ml_dtypes.bfloat16, lib.ACL_BF16),
+        (np.float32, lib.ACL_FLOAT),
+        (np.float64, lib.ACL_DOUBLE),
+        (np.bool_, lib.ACL_BOOL),
+        (np.int8, lib.ACL_INT8),
+        (np.int16, lib.ACL_INT16),
+        (np.int32, lib.ACL_INT32),
+        (np.int64, lib.ACL_INT64),
+        (np.uint8, lib.ACL_UINT8),
+        (np.uint16, lib.ACL_UINT16),
+        (np.uint32, lib.ACL_UINT32),
+        (np.uint64, lib.ACL_UINT64),
+        (np.complex64, lib.ACL_COMPLEX64),
+        (np.complex128, lib.ACL_COMPLEX128),
+        (ml_dtypes.float8_e4m3fn, lib.ACL_FLOAT8_E4M3FN),
+        (ml_dtypes.float8_e5m2, lib.ACL_FLOAT8_E5M2),
+        (ml_dtypes.float8_e8m0fnu, lib.ACL_FLOAT8_E8M0),
+    )
+}
+
+
+def acl_dtype(dtype: DType, parameter: str) -> int:
+    """Give the ``aclDataType`` of a NumPy dtype, or refuse it in the parameter's name."""
+    found = _ACL.get(dtype)
+    if found is None:
+        raise _refuse(dtype, parameter)
+    return found
+
+
+def _refuse(dtype: DType, parameter: str) -> Exception:
+    if not dtype.isnative:
+        return wrong_type(
+            parameter, "native byte order", f"dtype {dtype.str}", "use array.astype(array.dtype.newbyteorder('='))"
+        )
+    return wrong_type(parameter, "a numeric dtype such as float16 or bfloat16", f"dtype {dtype}")
+
+
+def as_dtype(value: object, parameter: str = "dtype") -> DType:
+    """Turn a dtype, scalar type or name (``"bfloat16"`` included) into a NumPy dtype that operators know."""
+    try:
+        dtype: DType = np.dtype(value)  # type: ignore[call-overload]
+    except TypeError:
+        raise wrong_type(parameter, "a dtype or its name, such as 'float16' or 'bfloat16'", repr(value)) from None
+    acl_dtype(dtype, parameter)
+    return dtype

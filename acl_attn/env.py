@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the library finds around it: versions, target, processor, libraries."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ._lib import TargetNotLoadedError, ffi, get_include, get_library, lib, load
+from .controls import get_cpu_target, get_cpu_targets, get_num_threads
+
+__all__ = ["Environment", "environment"]
+
+_VARIABLES = ("ACL_ATTN_TARGET", "ACL_ATTN_LIBRARY", "ACL_ATTN_CPU", "ACL_ATTN_NUM_THREADS")
+_PACKAGES = ("numpy", "cffi", "ml_dtypes")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the library finds around it; made by `environment`.
+
+    Attributes
+    ----------
+    version, library_version : str
+        Of the Python package, and of the loaded library.
+    target : str
+        The target, such as ``"host"``.
+    problem : str
+        Why the target can't be loaded; empty if it can.
+    libraries : list of str
+        Libraries loaded.
+    searched : list of tuple of str
+        Places looked at, and what came of each.
+    missing : list of str
+        Functions that no loaded library has.
+    cpu_features : list of str
+        Detected processor features.
+    cpu_targets : dict of str to bool
+        Instruction sets built in, and whether this machine can run each.
+    cpu_target : str
+        The one in use.
+    threads : int
+        Threads that one operator may use.
+    include, library : str
+        Where the C headers and the bundled library are.
+    python, machine : str
+        Python's version, and the machine.
+    packages, variables : dict of str to str
+        Versions of packages, and environment variables that are set.
+
+    See Also
+    --------
+    environment : Look around.
+
+    Examples
+    --------
+    >>> import acl_attn
+    >>> acl_attn.environment().target
+    'host'
+    """
+
+    version: str
+    library_version: str
+    target: str
+    problem: str
+    libraries: list[str]
+    searched: list[tuple[str, str]]
+    missing: list[str]
+    cpu_features: list[str]
+    cpu_targets: dict[str, bool]
+    cpu_target: str
+    threads: int
+    include: str
+    library: str
+    python: str
+    machine: str
+    packages: dict[str, str]
+    variables: dict[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give everything as plain dictionaries and lists, for JSON.
+
+        Returns
+        -------
+        dict
+            The attributes by name.
+        """
+        return asdict(self)
+
+
+def environment() -> Environment:
+    """Look around: loads the target if that can be done, and never raises because it can't.
+
+    Returns
+    -------
+    Environment
+        What was found; ``python -m acl_attn env`` prints it.
+
+    See Also
+    --------
+    get_cpu_targets : The instruction sets alone.
+
+    Examples
+    --------
+    >>> import acl_attn
+    >>> acl_attn.environment().problem
+    ''
+    """
+    problem, libraries, searched, missing = "", [], [], []
+    try:
+        target = load()
+        libraries, missing = list(target.libraries), list(target.missing)
+        searched = [(attempt.path, attempt.outcome) for attempt in target.attempts]
+    except TargetNotLoadedError as failure:
+        problem = str(failure)
+    is_loaded = not problem
+    return Environment(
+        version=importlib.metadata.version("acl_attn"),
+        library_version=ffi.string(lib.aclAttnGetVersion()).decode() if is_loaded else "",
+        target=os.environ.get("ACL_ATTN_TARGET", "host"),
+        problem=problem,
+        libraries=libraries,
+        searched=searched,
+        missing=missing,
+        cpu_features=ffi.string(lib.aclAttnGetCpuFeatures()).decode().split() if is_loaded else [],
+        cpu_targets=get_cpu_targets() if is_loaded else {},
+        cpu_target=get_cpu_target() if is_loaded else "",
+        threads=get_num_threads() if is_loaded else 0,
+        include=str(get_include()),
+        library=str(get_library()),
+        python=platform.python_version(),
+        machine=f"{platform.system()} {platform.machine()}",
+        packages={"numpy": np.__version__, **{name: importlib.metadata.version(name) for name in _PACKAGES[1:]}},
+        variables={name: os.environ[name] for name in _VARIABLES if name in os.environ},
+    )

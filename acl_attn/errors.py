@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""What went wrong: the exception classes, and the one place where a status code becomes one.
+
+A failed call leaves nothing behind: no handle, no half-written output that was not already being computed. The message
+says *parameter: expected X, got Y; fix*, and the parts are attributes.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from ._lib import Target, TargetNotLoadedError, ffi, lib, load
+
+__all__ = [
+    "AclAttnError",
+    "AclAttnWarning",
+    "AclError",
+    "ArgumentTypeError",
+    "BackendMissingError",
+    "ClosedError",
+    "DeviceFaultError",
+    "InvalidArgumentError",
+    "OutOfMemoryError",
+    "UnsupportedError",
+]
+
+
+class AclAttnError(Exception):
+    """Base of every exception that acl_attn raises on purpose."""
+
+
+class AclAttnWarning(UserWarning):
+    """Something failed where nothing can be raised, such as while an object was being collected."""
+
+
+class AclError(AclAttnError, RuntimeError):
+    """A call of the C interface failed.
+
+    Attributes
+    ----------
+    code : int
+        The status code.
+    name : str
+        Its name in the headers, such as ``"ACL_ERROR_RT_CONTEXT_NULL"``.
+    api : str
+        The function that failed.
+    detail : str
+        The library's own message, empty if it left none.
+    parameter, expected, got, fix : str
+        The parts of a message of the form *parameter: expected X, got Y; fix*, empty where the message has no such
+        part.
+    rule : str
+        Id of the constraint that was violated, such as ``"MASK-C-06"``; empty if it has none.
+    """
+
+    def __init__(self, message: str, *, code: int = 0, name: str = "", api: str = "", detail: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.name = name
+        self.api = api
+        self.detail = detail
+        self.parameter, self.expected, self.got, self.fix, self.rule = _parts(detail)
+
+
+class InvalidArgumentError(AclError, ValueError):
+    """An argument, or a combination of arguments, is not allowed."""
+
+
+class UnsupportedError(AclError, NotImplementedError):
+    """The call is legal, but the target does not offer it."""
+
+
+class OutOfMemoryError(AclError, MemoryError):
+    """Host or device memory ran out."""
+
+
+class DeviceFaultError(AclError):
+    """Work on a stream failed or timed out; the results of that stream are not to be trusted."""
+
+
+class ArgumentTypeError(AclAttnError, TypeError):
+    """An argument has a type (or an array a dtype) that can't be used."""
+
+
+class BackendMissingError(AclAttnError, ImportError):
+    """A target's library, or a function in it, is missing."""
+
+
+class ClosedError(AclAttnError, ValueError):
+    """An object was used after its ``close()``."""
+
+
+# Codes where a caller would branch; all others are a plain AclError.
+_MEMORY = {200000, 207001, 207018}
+_UNSUPPORTED = {200001, 200006, 207000}
+_FAULTS = {507000, 507001, *range(507010, 507019), *range(507034, 507037), *range(507042, 507058)}
+_INVALID = {100000, 107000, 107001, 107017, 161001, 161002, 561001, 561002, 561103}
+
+_MESSAGE = re.compile(
+    r"(?P<parameter>[^\s:]+): expected (?P<expected>.*?), got (?P<got>.*?)"
+    r"(?:; (?P<fix>.*?))?(?: \[(?P<rule>[A-Z0-9-]+)\])?",
+    re.DOTALL,
+)
+
+
+def _parts(detail: str) -> tuple[str, str, str, str, str]:
+    match = _MESSAGE.fullmatch(detail)
+    if not match:
+        return "", "", "", "", ""
+    return match["parameter"], match["expected"], match["got"], match["fix"] or "", match["rule"] or ""
+
+
+def compose(parameter: str, expected: str, got: object, fix: str = "") -> str:
+    """Write a message in the one form that all messages have."""
+    return f"{parameter}: expected {expected}, got {got}" + (f"; {fix}" if fix else "")
+
+
+def invalid(parameter: str, expected: str, got: object, fix: str = "") -> InvalidArgumentError:
+    """Build the exception for a value that Python itself can refuse."""
+    message = compose(parameter, expected, got, fix)
+    return InvalidArgumentError(message, code=161002, name="ACLNN_ERR_PARAM_INVALID", detail=message)
+
+
+def wrong_type(parameter: str, expected: str, got: object, fix: str = "") -> ArgumentTypeError:
+    """Build the exception for an argument of the wrong type."""
+    return ArgumentTypeError(compose(parameter, expected, got, fix))
+
+
+def type_name(value: object) -> str:
+    """Name a value's type for a message, with the module where the bare name would not say enough."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+@functools.cache
+def code_names() -> Mapping[int, str]:
+    """Map status codes to their names in the headers."""
+    prefixes = ("ACL_ERROR_", "ACLNN_ERR_", "ACLNN_SUCCESS", "ACL_SUCCESS")
+    names: dict[int, str] = {}
+    for name in dir(lib):
+        if name.startswith(prefixes):
+            names.setdefault(getattr(lib, name), name)
+    return names
+
+
+def recent_message() -> str:
+    """Take the calling thread's recent error message from the library; empty if there is none."""
+    pointer = lib.aclGetRecentErrMsg()
+    return ffi.string(pointer).decode("utf-8", "replace") if pointer else ""
+
+
+def check(status: int, api: str, names: Mapping[str, str] | None = None) -> None:
+    """Raise the exception for a status, if it is one.
+
+    Parameters
+    ----------
+    status : int
+        What the function returned.
+    api : str
+        The function's name.
+    names : mapping of str to str, optional
+        Python's name of each parameter that the library calls by its C name.
+    """
+    if status:
+        raise error(status, api, names)
+
+
+def check_handle(handle: ffi.CData, api: str) -> ffi.CData:
+    """Return the handle, or raise if the function gave none."""
+    if not handle:
+        raise error(lib.ACL_ATTN_STATUS_UNBOUND if api in load_target().missing else 161002, api)
+    return handle
+
+
+def error(status: int, api: str, names: Mapping[str, str] | None = None) -> AclAttnError:
+    """Build the exception for a status that is not 0, taking the library's message."""
+    if status == lib.ACL_ATTN_STATUS_UNBOUND:
+        target = load_target()
+        libraries = ", ".join(target.libraries)
+        return BackendMissingError(f"{api}: target {target.name!r} does not export this function; loaded: {libraries}")
+    detail = recent_message()
+    # "actualSeqLengthsKv[3]: expected ...": the name ends where an index begins.
+    known = re.match(r"\w+(?=\S*: expected )", detail)
+    if known and names:
+        detail = names.get(known[0], known[0]) + detail[known.end() :]
+    name = code_names().get(status, "unknown status")
+    message = detail or f"{api} failed and left no message"
+    return _class_of(status, detail)(
+        f"{message} [{api}: {status} {name}]", code=status, name=name, api=api, detail=detail
+    )
+
+
+def _class_of(status: int, detail: str) -> type[AclError]:
+    # The vendor's codes do not tell "illegal" from "not offered here"; the library's wording does.
+    if status in _UNSUPPORTED or "not supported yet" in detail:
+        return UnsupportedError
+    if status in _MEMORY:
+        return OutOfMemoryError
+    if status in _FAULTS:
+        return DeviceFaultError
+    return InvalidArgumentError if status in _INVALID else AclError
+
+
+def load_target() -> Target:
+    """Load the target, or say why it can't be."""
+    try:
+        return load()
+    except TargetNotLoadedError as problem:
+        raise BackendMissingError(str(problem)) from None

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""The order of axes that a layout name stands for, as far as Python needs it: to size outputs and to find defaults."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .errors import invalid
+
+__all__ = ["Geometry", "Layout", "cache_geometry", "find_layout"]
+
+
+class Geometry(NamedTuple):
+    """What the axes of an operand say. For packed layouts ``batch`` is 1 and ``tokens`` counts all of them."""
+
+    batch: int
+    tokens: int
+    heads: int
+    dim: int
+
+
+class Layout(NamedTuple):
+    """An ``inputLayout``: the order of query (and of key and value, unless paged), and that of the output."""
+
+    name: str
+    order: str
+    out_order: str
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether all sequences share one token axis."""
+        return "T" in self.order
+
+    def geometry(self, shape: tuple[int, ...], heads: int | None, parameter: str) -> Geometry:
+        """Read an operand's shape; `heads` splits the last axis of BSH."""
+        order = self.order
+        if len(shape) != len(order):
+            fix = "choose the layout that fits" if parameter == "query" else ""
+            raise invalid(
+                parameter, f"rank {len(order)} for layout {self.name} ({_axes(order)})", f"shape {shape}", fix
+            )
+        if order == "BSH":
+            if heads is None or heads <= 0:
+                raise invalid("num_heads", f"the number of heads of {parameter} (layout BSH does not tell)", heads)
+            if shape[2] % heads:
+                raise invalid(parameter, f"a last axis that {heads} heads divide", f"shape {shape}")
+            return Geometry(shape[0], shape[1], heads, shape[2] // heads)
+        batch = shape[order.index("B")] if "B" in order else 1
+        tokens = shape[order.index("T" if self.is_packed else "S")]
+        return Geometry(batch, tokens, shape[order.index("N")], shape[-1])
+
+    def output_shape(self, query: Geometry, dim: int) -> tuple[int, ...]:
+        """Shape of the attention output with a head dim of `dim`."""
+        sizes = {"B": query.batch, "S": query.tokens, "T": query.tokens, "N": query.heads, "D": dim}
+        sizes["H"] = query.heads * dim
+        return tuple(sizes[axis] for axis in self.out_order)
+
+    def lse_shape(self, query: Geometry) -> tuple[int, ...]:
+        """Shape of the LSE: heads before tokens for batched layouts, after them for packed ones, always."""
+        if self.is_packed:
+            return (query.tokens, query.heads, 1)
+        return (query.batch, query.heads, query.tokens, 1)
+
+
+_LAYOUTS = {
+    name: Layout(name, *(name.split("_") * 2)[:2])
+    for name in (
+        *("BSH", "BSND", "BNSD", "TND", "NTD", "BSH_BNSD", "BSND_BNSD", "BNSD_BSND", "NTD_TND"),
+        *("BSH_NBSD", "BSND_NBSD", "BNSD_NBSD", "TND_NTD"),
+    )
+}
+
+
+def find_layout(name: object, parameter: str) -> Layout:
+    """Look a layout up by its name."""
+    layout = _LAYOUTS.get(name) if isinstance(name, str) else None
+    if layout is None:
+        raise invalid(parameter, f"one of {', '.join(_LAYOUTS)}", repr(name))
+    return layout
+
+
+def cache_geometry(
+    shape: tuple[int, ...], kv_heads: int | None, dim: int | None, parameter: str
+) -> tuple[int, int, int]:
+    """Read the shape of a paged cache, whose rank names its layout.
+
+    Returns
+    -------
+    kv_heads, block_size, dim : int
+        For rank 3, which fuses heads and dim, one of them must be given.
+    """
+    if len(shape) == 4:
+        return shape[1], shape[2], shape[3]
+    if len(shape) == 5:
+        return shape[1], shape[3], shape[2] * shape[4]
+    if len(shape) == 3:
+        known = kv_heads or dim
+        if not known or shape[2] % known:
+            what = f"a last axis that {known} divides" if known else "num_kv_heads to be given"
+            raise invalid(parameter, f"{what} (blocks, block_size, num_kv_heads * head_dim)", f"shape {shape}")
+        return (kv_heads, shape[1], shape[2] // kv_heads) if kv_heads else (shape[2] // known, shape[1], known)
+    ranks = "3 (blocks, block_size, N*D), 4 (blocks, N, block_size, D) or 5 (blocks, N, D/16, block_size, 16)"
+    raise invalid(parameter, f"a paged cache of rank {ranks}", f"shape {shape}")
+
+
+def _axes(order: str) -> str:
+    names = {"H": "N*D"}
+    return "(" + ", ".join(names.get(axis, axis) for axis in order) + ")"

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many tokens each sequence has: one type for the several forms that C interfaces and libraries use."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import invalid, type_name, wrong_type
+
+__all__ = ["Lengths", "LengthsLike", "as_lengths"]
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Token counts of a batch of sequences.
+
+    Libraries write them down in three ways: as plain lengths, as running totals without a leading 0 (what the fused
+    operators take for packed layouts), and as running totals with a leading 0 (``cu_seqlens``). Mixing them up gives
+    plausible but wrong results. Build a `Lengths` from what you have; each operator takes the form that it needs.
+
+    Parameters
+    ----------
+    per_sequence : tuple of int
+        Tokens of each sequence, none negative.
+
+    See Also
+    --------
+    Lengths.from_lengths : From plain lengths.
+    Lengths.from_cu_seqlens : From running totals.
+
+    Examples
+    --------
+    >>> lengths = Lengths.from_cu_seqlens([0, 65, 72])
+    >>> lengths.per_sequence, lengths.cumulative, lengths.total
+    ((65, 7), (65, 72), 72)
+    """
+
+    per_sequence: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "per_sequence", _integers(self.per_sequence, "lengths"))
+        for position, length in enumerate(self.per_sequence):
+            if length < 0:
+                raise invalid(f"lengths[{position}]", "a length of at least 0", length)
+
+    @classmethod
+    def from_lengths(cls, lengths: Iterable[int]) -> Lengths:
+        """Take plain lengths, one a sequence.
+
+        Parameters
+        ----------
+        lengths : iterable of int
+            Tokens of each sequence.
+
+        Returns
+        -------
+        Lengths
+            The same lengths.
+        """
+        return cls(_integers(lengths, "lengths"))
+
+    @classmethod
+    def from_cu_seqlens(cls, cu_seqlens: Iterable[int]) -> Lengths:
+        """Take running totals that begin with 0, one entry more than there are sequences.
+
+        Parameters
+        ----------
+        cu_seqlens : iterable of int
+            ``[0, n0, n0 + n1, ...]``.
+
+        Returns
+        -------
+        Lengths
+            The differences.
+        """
+        totals = _integers(cu_seqlens, "cu_seqlens")
+        if not totals or totals[0] != 0:
+            got = f"{totals[0]} first" if totals else "no entries"
+            raise invalid(
+                "cu_seqlens", "running totals that begin with 0", got, "plain lengths go to Lengths.from_lengths"
+            )
+        for position in range(1, len(totals)):
+            if totals[position] < totals[position - 1]:
+                raise invalid(
+                    f"cu_seqlens[{position}]", f"at least the entry before it, {totals[position - 1]}", totals[position]
+                )
+        return cls(tuple(after - before for before, after in pairwise(totals)))
+
+    @property
+    def batch(self) -> int:
+        """Number of sequences."""
+        return len(self.per_sequence)
+
+    @property
+    def total(self) -> int:
+        """Tokens of all sequences together."""
+        return sum(self.per_sequence)
+
+    @property
+    def max(self) -> int:
+        """Tokens of the longest sequence; 0 if there is none."""
+        return max(self.per_sequence, default=0)
+
+    @property
+    def cumulative(self) -> tuple[int, ...]:
+        """Running totals without a leading 0: what the fused operators take for packed layouts."""
+        return tuple(accumulate(self.per_sequence))
+
+    @property
+    def cu_seqlens(self) -> npt.NDArray[np.int32]:
+        """Running totals with a leading 0, as int32."""
+        return np.array((0, *self.cumulative), np.int32)
+
+    def __len__(self) -> int:
+        return len(self.per_sequence)
+
+
+LengthsLike: TypeAlias = int | Sequence[int] | npt.NDArray[Any] | Lengths
+
+
+def as_lengths(value: LengthsLike, batch: int, parameter: str, derived: str) -> Lengths:
+    """Read a caller's lengths: one for all sequences, one a sequence, or a `Lengths`.
+
+    Parameters
+    ----------
+    value : int, sequence of int, array or Lengths
+        What the caller gave. A bare sequence means plain lengths, never running totals.
+    batch : int
+        Number of sequences.
+    parameter : str
+        The parameter's name, for messages.
+    derived : str
+        Where `batch` comes from, for messages.
+    """
+    if isinstance(value, Lengths):
+        lengths = value
+    elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        lengths = Lengths((int(value),) * batch) if value >= 0 else _negative(parameter, int(value))
+    else:
+        found = _integers(value, parameter)
+        negative = next((position for position, length in enumerate(found) if length < 0), None)
+        lengths = Lengths(found) if negative is None else _negative(f"{parameter}[{negative}]", found[negative])
+    if lengths.batch != batch:
+        fix = "give one length for each sequence, or a single int for all"
+        plain = lengths.per_sequence
+        if lengths.batch == batch + 1 and plain[0] == 0 and list(plain) == sorted(plain):
+            fix = "these look like running totals: use Lengths.from_cu_seqlens(...)"
+        raise invalid(parameter, f"{batch} lengths ({derived})", lengths.batch, fix)
+    return lengths
+
+
+def _negative(parameter: str, value: int) -> Lengths:
+    raise invalid(parameter, "a length of at least 0", value)
+
+
+def _integers(values: Any, parameter: str) -> tuple[int, ...]:
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in "iu" or values.ndim != 1:
+            raise wrong_type(parameter, "integers along one axis", f"{values.dtype} of shape {values.shape}")
+        return tuple(values.tolist())
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise wrong_type(parameter, "an int, a sequence of int or a Lengths", type_name(values))
+    found = []
+    for position, value in enumerate(values):
+        if isinstance(value, (bool, np.bool_)):
+            raise wrong_type(f"{parameter}[{position}]", "an int", type_name(value))
+        try:
+            found.append(operator.index(value))
+        except TypeError:
+            raise wrong_type(f"{parameter}[{position}]", "an int", type_name(value)) from None
+    return tuple(found)

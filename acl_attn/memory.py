@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Device memory: buffers that a program owns, and the scratch memory of operators."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._handles import Handle, adopt, destroy
+from ._lib import ffi, lib
+from ._process import reset_after_fork, use_device
+from .dtypes import as_dtype
+from .errors import ClosedError, check, invalid, type_name, wrong_type
+
+__all__ = ["Buffer", "WorkspaceCache", "workspace_of_stream"]
+
+
+class _Allocation(Handle):
+    """A piece of device memory. Whoever uses it holds it; it goes with the last user."""
+
+    __slots__ = ("nbytes",)
+
+    nbytes: int
+
+    def __init__(self, nbytes: int) -> None:
+        use_device()
+        slot = ffi.new("void **")
+        check(lib.aclrtMalloc(slot, nbytes, lib.ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc")
+        adopt(self, slot[0], destroy, lib.aclrtFree, slot[0])
+        self.nbytes = nbytes
+
+
+class _View:
+    """Lends memory to NumPy, and keeps it as long as NumPy uses it."""
+
+    __slots__ = ("__array_interface__", "allocation")
+
+    def __init__(self, allocation: _Allocation) -> None:
+        address = int(ffi.cast("uintptr_t", allocation._pointer))
+        self.allocation = allocation
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (allocation.nbytes,),
+            "data": (address, False),
+        }
+
+
+class Buffer:
+    """Device memory owned by the program. On the host target it is ordinary memory that NumPy can look at.
+
+    A context manager. The memory is given back by `close`, or when the buffer goes, but never while an array made by
+    `as_array` or work in flight still uses it.
+
+    Parameters
+    ----------
+    nbytes : int
+        Size, at least 1. The contents are undefined.
+
+    See Also
+    --------
+    Tensor.from_ptr : Use memory that someone else owns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with Buffer(64) as buffer:
+    ...     array = buffer.as_array("float16", (4, 8))
+    ...     array[...] = 1
+    >>> float(array.sum())
+    32.0
+    """
+
+    __slots__ = ("__weakref__", "_allocation", "nbytes")
+
+    def __init__(self, nbytes: int) -> None:
+        if isinstance(nbytes, bool) or not isinstance(nbytes, (int, np.integer)):
+            raise wrong_type("nbytes", "an int", type_name(nbytes))
+        if not 1 <= nbytes < 2**63:
+            raise invalid("nbytes", "a number of bytes from 1", nbytes)
+        self._allocation: _Allocation | None = _Allocation(int(nbytes))
+        self.nbytes = int(nbytes)
+
+    def _live(self) -> _Allocation:
+        if self._allocation is None:
+            raise ClosedError("buffer: expected an open object, got one that was closed")
+        return self._allocation
+
+    @property
+    def address(self) -> int:
+        """Where the memory begins."""
+        return int(ffi.cast("uintptr_t", self._live()._pointer))
+
+    def as_array(self, dtype: npt.DTypeLike = np.uint8, shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
+        """Look at the memory as an array, without a copy (host target).
+
+        Parameters
+        ----------
+        dtype : dtype or its name
+            Element type, ``"bfloat16"`` included.
+        shape : tuple of int, optional
+            Shape; one axis over the whole buffer without it.
+
+        Returns
+        -------
+        numpy.ndarray
+            Writable; keeps the memory even after `close`.
+        """
+        element = as_dtype(dtype)
+        shape = (self.nbytes // element.itemsize,) if shape is None else tuple(shape)
+        count = 1
+        for extent in shape:
+            count *= extent
+        if min(shape, default=0) < 0 or count * element.itemsize > self.nbytes:
+            raise invalid("shape", f"at most {self.nbytes // element.itemsize} elements of {element}", shape)
+        everything = np.asarray(_View(self._live()))
+        return everything[: count * element.itemsize].view(element).reshape(shape)
+
+    def close(self) -> None:
+        """Let the memory go. May be repeated."""
+        self._allocation = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._allocation is None
+
+    def __enter__(self) -> Buffer:
+        self._live()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Buffer {'closed' if self.is_closed else f'{self.nbytes} bytes at {self.address:#x}'}>"
+
+
+def pointer_of(buffer: Buffer) -> ffi.CData:
+    """Give a buffer's address in the form that C functions take."""
+    return buffer._live()._pointer
+
+
+class WorkspaceCache:
+    """Scratch memory kept for the next call, so that small calls do not pay for an allocation.
+
+    A borrowed buffer is the borrower's alone until it is given back. At most two wait here, of at most 64 MiB each.
+    """
+
+    _MOST = 2
+    _LARGEST = 64 << 20
+
+    def __init__(self) -> None:
+        self._idle: list[Buffer] = []
+
+    def borrow(self, nbytes: int) -> Buffer | None:
+        """Hand out at least `nbytes`; None if none are needed."""
+        if nbytes == 0:
+            return None
+        try:
+            buffer = self._idle.pop()
+        except IndexError:
+            pass
+        else:
+            if buffer.nbytes >= nbytes:
+                return buffer
+        # Powers of two: a sequence that grows by a token a call shall not need a new buffer at each call.
+        return Buffer(max(1 << (nbytes - 1).bit_length(), 4096) if nbytes <= self._LARGEST else nbytes)
+
+    def give_back(self, buffer: Buffer | None) -> None:
+        """Take a buffer back that no work uses any more."""
+        if buffer is not None and buffer.nbytes <= self._LARGEST and len(self._idle) < self._MOST:
+            self._idle.append(buffer)
+
+    def nbytes(self) -> int:
+        """Count the bytes that wait here."""
+        return sum(buffer.nbytes for buffer in self._idle)
+
+    def count(self) -> int:
+        """Count the buffers that wait here."""
+        return len(self._idle)
+
+    def clear(self) -> None:
+        """Free what waits here."""
+        self._idle.clear()
+
+
+class _StreamWorkspaces:
+    """One workspace a stream: the stream's order keeps calls from using it at the same time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.by_stream: dict[int, weakref.ReferenceType[Buffer]] = {}
+
+    def _reset_after_fork(self) -> None:
+        self.lock = threading.Lock()
+
+
+_streams = _StreamWorkspaces()
+reset_after_fork(_streams)
+
+
+def workspace_of_stream(stream: ffi.CData, nbytes: int) -> Buffer | None:
+    """Give scratch memory for a call about to be queued on a stream.
+
+    Calls in flight on the same stream share it if it is large enough. It lives as long as such a call holds it.
+    """
+    if nbytes == 0:
+        return None
+    key = int(ffi.cast("uintptr_t", stream))
+    with _streams.lock:
+        known = _streams.by_stream.get(key)
+        buffer = known() if known is not None else None
+        if buffer is None or buffer.nbytes < nbytes:
+            buffer = Buffer(nbytes)
+            _streams.by_stream = {k: ref for k, ref in _streams.by_stream.items() if ref() is not None}
+            _streams.by_stream[key] = weakref.ref(buffer)
+        return buffer

@@ -1,0 +1,394 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention with the parameters that people think in, as a function and as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..device import Device, StreamLike
+from ..errors import ClosedError, invalid, wrong_type
+from ..lengths import LengthsLike
+from ..lse import LSE
+from ..masks import Mask
+from ..plan import OperatorPlan, Slot, run_once
+from ..tensor import ArrayLike, Spec, Tensor, as_output, as_tensor, as_tensor_or_placeholder
+from .attention_call import AttentionCall, MaskLike, prepare
+from .fia_call import KEY, OUT, QUERY, VALUE
+from .fia_call import LSE as LSE_ARGUMENT
+
+__all__ = ["Plan", "attention"]
+
+
+def attention(
+    query: ArrayLike,
+    key: ArrayLike | Sequence[ArrayLike],
+    value: ArrayLike | Sequence[ArrayLike],
+    *,
+    layout: str | None = None,
+    num_heads: int | None = None,
+    num_kv_heads: int | None = None,
+    q_lengths: LengthsLike | None = None,
+    kv_lengths: LengthsLike | None = None,
+    mask: MaskLike | None = None,
+    window: tuple[int, int] | None = None,
+    scale: float | None = None,
+    block_table: ArrayLike | None = None,
+    block_size: int | None = None,
+    out: ArrayLike | None = None,
+    lse_out: ArrayLike | None = None,
+    return_lse: bool = False,
+    inner_precise: int | None = None,
+    stream: StreamLike | None = None,
+    device: Device | None = None,
+) -> Any:
+    """Compute ``softmax(query @ key.T * scale + mask) @ value`` for each head.
+
+    Parameters
+    ----------
+    query : array-like
+        float16 or bfloat16: ``(B, S, N, D)``, or ``(T, N, D)`` with the sequences packed one behind the other, or
+        what `layout` says.
+    key, value : array-like or sequence of array-likes
+        Of query's dtype, with as many heads as query or a divisor of it. Ordered like query; or a list of one array
+        for each sequence, each with its own length; or, with `block_table`, a paged cache of shape
+        ``(blocks, block_size, N * D)``, ``(blocks, N, block_size, D)`` or ``(blocks, N, D / 16, block_size, 16)``.
+    layout : str, optional
+        Order of axes: ``"BSH"``, ``"BSND"``, ``"BNSD"``, ``"TND"``, ``"NTD"``, or two of them as in ``"BNSD_BSND"``,
+        the second for the output. ``"BSND"`` for a query of rank 4 and ``"TND"`` for one of rank 3 without it.
+    num_heads, num_kv_heads : int, optional
+        Heads of query, and of key and value. Taken from the shapes where these tell; BSH needs `num_heads`.
+    q_lengths, kv_lengths : int, sequence of int or Lengths, optional
+        Tokens of each sequence, as plain lengths; one int for all. Needed for packed layouts, and `kv_lengths` for
+        paged ones; without them all tokens count.
+    mask : {"causal", "causal_top_left"} or Mask, optional
+        ``"causal"``: the last query stands at the last key. ``"causal_top_left"``: the first at the first. Any other
+        pattern: `Mask.dense`.
+    window : tuple of int, optional
+        Keys before and after its own position that a row sees, -1 for all; the last query stands at the last key.
+        A window of W tokens, the own one included, is ``(W - 1, 0)``. With ``mask="causal"`` none after.
+    scale : float, optional
+        What scores are multiplied by; ``1 / sqrt(D)`` without it.
+    block_table : array-like, optional
+        int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that `kv_lengths`
+        does not reach are not read.
+    block_size : int, optional
+        Tokens of a block; taken from the cache's shape without it.
+    out : array-like, optional
+        Where to write the output: C-contiguous, writable, of query's dtype.
+    lse_out : array-like, optional
+        Where to write the log-sum-exp: float32, C-contiguous, writable. Implies `return_lse`.
+    return_lse : bool
+        Whether to return the log-sum-exp as well.
+    inner_precise : int, optional
+        The operator's precision mode, 0 to 3. By default 0, or 2 for dense masks, which makes rows that see no key
+        come out as 0 on every device.
+    stream : Stream, int or object with ``__acl_stream__``, optional
+        Where to queue the call; it returns at once, and what it uses is kept alive until the stream has passed it.
+        Without it the call returns when the result is there.
+    device : Device, optional
+        Where to run, without a stream. The calling thread's device by default.
+
+    Returns
+    -------
+    out : numpy.ndarray, or what was given as `out`
+        The output, ordered like query. Rows that see no key are 0, and so are rows beyond a sequence's length.
+    lse : LSE
+        Only with `return_lse`: natural logarithm, ``+inf`` for rows that see no key.
+
+    Raises
+    ------
+    InvalidArgumentError
+        An argument is not allowed; the message names it, and says what is.
+    ArgumentTypeError
+        An argument has a type or dtype that can't be used.
+
+    See Also
+    --------
+    Plan : The same, checked once and run often.
+    fused_infer_attention_score : The same operator with all of the C interface's parameters.
+
+    Examples
+    --------
+    >>> import numpy as np, acl_attn
+    >>> rng = np.random.default_rng(0)
+    >>> q = rng.standard_normal((1, 4, 8, 64)).astype(np.float16)  # 4 new tokens, 8 heads
+    >>> k, v = rng.standard_normal((2, 1, 20, 2, 64)).astype(np.float16)  # after 16 old ones, 2 heads
+    >>> acl_attn.attention(q, k, v, mask="causal").shape
+    (1, 4, 8, 64)
+    """
+    call = prepare(
+        query, key, value, layout=layout, num_heads=num_heads, num_kv_heads=num_kv_heads, q_lengths=q_lengths,
+        kv_lengths=kv_lengths, mask=mask, window=window, scale=scale, block_table=block_table, block_size=block_size,
+        wants_lse=return_lse or lse_out is not None, inner_precise=inner_precise,
+    )  # fmt: skip
+    fia = call.fia
+    result, fia.out = _output(out, "out", call.out_spec)
+    lse = None
+    if call.lse_spec is not None:
+        lse, fia.lse = _output(lse_out, "lse_out", call.lse_spec)
+    run_once(fia, stream, None if device is None else device.id)
+    return result if lse is None else (result, _typed_lse(lse, call))
+
+
+def _output(given: ArrayLike | None, parameter: str, spec: Spec) -> tuple[Any, Tensor]:
+    array = np.empty(spec.shape, spec.dtype) if given is None else given
+    return array, as_output(array, parameter, spec.shape, spec.dtype)
+
+
+def _typed_lse(array: Any, call: AttentionCall) -> LSE:
+    found = array if isinstance(array, np.ndarray) else as_tensor(array, "lse_out").as_array()
+    return LSE(found, call.layout.out_order)
+
+
+class Plan(OperatorPlan):
+    """Attention that is checked and prepared once, and run often.
+
+    For calls that differ only in where the data is, such as the layers of a model. Shapes, dtypes, lengths, mask and
+    scale are the plan's and are copied; changing the caller's list afterwards has no effect, `update` has. The contents
+    of arrays, the block table's included, are read when a run computes. May be used from several threads; runs of one
+    plan then follow one another. A context manager.
+
+    Parameters
+    ----------
+    query : array-like or Spec
+        An array to use when `run` is given none, or a `Spec` of what will be given.
+    key, value : array-like, Spec, or sequence of them
+        Likewise.
+    layout, num_heads, num_kv_heads, q_lengths, kv_lengths, mask, window, scale, block_table, block_size, inner_precise
+        As for `attention`.
+    out, lse_out : array-like, optional
+        Where each run writes that is not given another place. Without it each run makes a new array.
+    return_lse : bool
+        Whether runs return the log-sum-exp as well.
+    device : Device, optional
+        Where runs without a stream go. The calling thread's device by default.
+
+    See Also
+    --------
+    attention : A single call, with the same parameters.
+
+    Examples
+    --------
+    >>> import numpy as np, acl_attn
+    >>> q = acl_attn.Spec((2, 1, 8, 64), np.float16)
+    >>> kv = acl_attn.Spec((2, 128, 2, 64), np.float16)
+    >>> with acl_attn.Plan(q, kv, kv, kv_lengths=[100, 7]) as plan:
+    ...     layers = [np.ones((3, *spec.shape), np.float16) for spec in (q, kv, kv)]
+    ...     outs = [plan.run(*arrays) for arrays in zip(*layers)]
+    >>> len(outs), plan.is_closed
+    (3, True)
+    """
+
+    def __init__(
+        self,
+        query: ArrayLike | Spec,
+        key: ArrayLike | Spec | Sequence[ArrayLike | Spec],
+        value: ArrayLike | Spec | Sequence[ArrayLike | Spec],
+        *,
+        layout: str | None = None,
+        num_heads: int | None = None,
+        num_kv_heads: int | None = None,
+        q_lengths: LengthsLike | None = None,
+        kv_lengths: LengthsLike | None = None,
+        mask: MaskLike | None = None,
+        window: tuple[int, int] | None = None,
+        scale: float | None = None,
+        block_table: ArrayLike | None = None,
+        block_size: int | None = None,
+        out: ArrayLike | None = None,
+        lse_out: ArrayLike | None = None,
+        return_lse: bool = False,
+        inner_precise: int | None = None,
+        device: Device | None = None,
+    ) -> None:
+        self._keywords: dict[str, Any] = {
+            "layout": layout, "num_heads": num_heads, "num_kv_heads": num_kv_heads, "q_lengths": q_lengths,
+            "kv_lengths": kv_lengths, "mask": mask, "window": window, "scale": scale, "block_table": block_table,
+            "block_size": block_size, "wants_lse": return_lse or lse_out is not None, "inner_precise": inner_precise,
+        }  # fmt: skip
+        call = prepare(query, key, value, **self._keywords, describe=as_tensor_or_placeholder)
+        self._attention = call
+        self._later = {
+            name for name, given in (("query", query), ("key", key), ("value", value)) if _has_spec(given)
+        }  # fmt: skip
+        self._outputs = {"out": out, "lse_out": lse_out}
+        fia = call.fia
+        # The addresses of phase one are replaced before each run; the first ones only have to be there.
+        fia.out = _first_output(out, "out", call.out_spec)
+        slots = [
+            Slot("query", QUERY, 0, is_output=False, is_list=False),
+            Slot("key", KEY, 1, is_output=False, is_list=True),
+            Slot("value", VALUE, 2, is_output=False, is_list=True),
+            Slot("out", OUT, 0, is_output=True, is_list=False),
+        ]
+        if call.lse_spec is not None:
+            fia.lse = _first_output(lse_out, "lse_out", call.lse_spec)
+            slots.append(Slot("lse_out", LSE_ARGUMENT, 1, is_output=True, is_list=False))
+        super().__init__(fia, slots, None if device is None else device.id)
+
+    @property
+    def out_spec(self) -> Spec:
+        """Shape and dtype of the output."""
+        return self._attention.out_spec
+
+    @property
+    def lse_spec(self) -> Spec | None:
+        """Shape and dtype of the log-sum-exp; None if it is not wanted."""
+        return self._attention.lse_spec
+
+    def run(
+        self,
+        query: ArrayLike | None = None,
+        key: ArrayLike | Sequence[ArrayLike] | None = None,
+        value: ArrayLike | Sequence[ArrayLike] | None = None,
+        *,
+        out: ArrayLike | None = None,
+        lse_out: ArrayLike | None = None,
+        stream: StreamLike | None = None,
+        workspace: ArrayLike | None = None,
+    ) -> Any:
+        """Compute attention as planned.
+
+        Parameters
+        ----------
+        query, key, value : array-like or sequence of array-likes, optional
+            Arrays of the planned shape, dtype and strides. Without one, the array that the plan was made with.
+        out, lse_out : array-like, optional
+            Where to write; what the plan was made with, or else a new array.
+        stream : Stream, int or object with ``__acl_stream__``, optional
+            Where to queue the run; it returns at once, and what it uses is kept alive until the stream has passed it.
+            Without it the run returns when the result is there.
+        workspace : Buffer or array-like, optional
+            Scratch memory of at least `workspace_bytes`; the plan's own without it.
+
+        Returns
+        -------
+        out : numpy.ndarray, or what was given as `out`
+            The output.
+        lse : LSE
+            Only if the plan was made with ``return_lse=True``.
+
+        Raises
+        ------
+        ClosedError
+            The plan was closed.
+        InvalidArgumentError
+            An array is not as planned, or a block table names a block that is not there.
+        """
+        call = self._attention
+        fia = call.fia
+        operands = [
+            (self._operand(query, "query", fia.query),),
+            self._members(key, "key", fia.key),
+            self._members(value, "value", fia.value),
+        ]
+        out = self._outputs["out"] if out is None else out
+        result, tensor = _output(out, "out", call.out_spec)
+        operands.append((tensor,))
+        lse = None
+        if call.lse_spec is not None:
+            lse, tensor = _output(self._outputs["lse_out"] if lse_out is None else lse_out, "lse_out", call.lse_spec)
+            operands.append((tensor,))
+        elif lse_out is not None:
+            raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
+        self._run(operands, stream, workspace)
+        return result if lse is None else (result, _typed_lse(lse, call))
+
+    def _operand(self, given: ArrayLike | None, parameter: str, planned: Tensor) -> Tensor:
+        if given is None:
+            if parameter in self._later:
+                if self.is_closed:
+                    raise ClosedError("plan: expected an open plan, got one that was closed; make a new one")
+                raise invalid(parameter, "an array (the plan was made from a Spec)", None)
+            return planned
+        tensor = as_tensor(given, parameter)
+        if tensor.dtype != planned.dtype:
+            raise wrong_type(parameter, f"dtype {planned.dtype} as planned", f"dtype {tensor.dtype}", "make a new plan")
+        if tensor.shape != planned.shape or tensor.strides != planned.strides:
+            raise invalid(parameter, f"{_form(planned)} as planned", _form(tensor), "make a new plan")
+        return tensor
+
+    def _members(
+        self, given: ArrayLike | Sequence[ArrayLike] | None, parameter: str, planned: Sequence[Tensor]
+    ) -> tuple[Tensor, ...]:
+        if given is None or not isinstance(given, (list, tuple)):
+            if given is None and parameter not in self._later:
+                return tuple(planned)
+            if len(planned) > 1:
+                raise invalid(parameter, f"a list of {len(planned)} arrays as planned", "one array")
+            return (self._operand(given, parameter, planned[0]),)
+        if len(given) != len(planned):
+            raise invalid(parameter, f"a list of {len(planned)} arrays as planned", len(given), "make a new plan")
+        return tuple(
+            self._operand(member, f"{parameter}[{position}]", planned[position])
+            for position, member in enumerate(given)
+        )
+
+    def update(self, *, kv_lengths: LengthsLike | None = None, q_lengths: LengthsLike | None = None) -> None:
+        """Change the sequences' lengths, for runs from now on.
+
+        Parameters
+        ----------
+        kv_lengths, q_lengths : int, sequence of int or Lengths, optional
+            The new lengths; without one the old ones stay.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The lengths are not allowed; the plan stays as it was.
+        """
+        self._live()
+        keywords = dict(self._keywords)
+        if kv_lengths is not None:
+            keywords["kv_lengths"] = kv_lengths
+        if q_lengths is not None:
+            keywords["q_lengths"] = q_lengths
+        fia = self._attention.fia
+        call = prepare(fia.query, fia.key, fia.value, **keywords)
+        call.fia.out, call.fia.lse = fia.out, fia.lse
+        self._replan(call.fia)
+        self._attention, self._keywords = call, keywords
+
+    def visible_keys(self, sequence: int, row: int) -> npt.NDArray[np.int64]:
+        """List the keys that a query row sees.
+
+        Parameters
+        ----------
+        sequence : int
+            Which sequence.
+        row : int
+            Query row inside the sequence.
+
+        Returns
+        -------
+        numpy.ndarray
+            Positions of keys inside the sequence, ascending.
+        """
+        lengths = self._attention.sequence_lengths()
+        if not 0 <= sequence < len(lengths):
+            raise invalid("sequence", f"a sequence in 0..{len(lengths) - 1}", sequence)
+        sq, skv = lengths[sequence]
+        return (self._attention.mask or Mask()).visible_keys(row, sq, skv, sequence)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.is_closed else f"workspace {self.workspace_bytes} bytes"
+        return f"<Plan {self._attention.layout.name} {self._attention.fia.query.shape}, {state}>"
+
+
+def _has_spec(given: object) -> bool:
+    return isinstance(given, Spec) or (isinstance(given, (list, tuple)) and any(isinstance(g, Spec) for g in given))
+
+
+def _first_output(given: ArrayLike | None, parameter: str, spec: Spec) -> Tensor:
+    if given is not None:
+        return as_output(given, parameter, spec.shape, spec.dtype)
+    return as_tensor_or_placeholder(spec, parameter)
+
+
+def _form(tensor: Tensor) -> str:
+    return f"shape {tensor.shape}" + (f" with strides {tensor.strides}" if tensor.strides else " (dense)")

@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the parameters of `attention` to a call of the operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ..errors import invalid, type_name, wrong_type
+from ..layouts import Geometry, Layout, cache_geometry, find_layout
+from ..lengths import Lengths, LengthsLike, as_lengths
+from ..masks import FiaMask, Mask
+from ..tensor import ArrayLike, Spec, Tensor, as_tensor
+from .fia_call import POSITION, FiaCall, members, number, snake_case_names
+
+__all__ = ["AttentionCall", "MaskLike", "prepare"]
+
+MaskLike: TypeAlias = Literal["causal", "causal_top_left"] | Mask
+
+_MASK, _TABLE = POSITION["attenMask"], POSITION["blockTable"]
+_Q_LENGTHS, _KV_LENGTHS = POSITION["actualSeqLengths"], POSITION["actualSeqLengthsKv"]
+
+# What `attention` calls the C parameters that it calls otherwise.
+_RENAMED = {
+    "actual_seq_lengths": "q_lengths",
+    "actual_seq_lengths_kv": "kv_lengths",
+    "atten_mask": "mask",
+    "sparse_mode": "mask",
+    "pre_tokens": "window",
+    "next_tokens": "window",
+    "input_layout": "layout",
+    "num_key_value_heads": "num_kv_heads",
+    "scale_value": "scale",
+    "attention_out": "out",
+    "softmax_lse": "lse_out",
+}
+_NAMES = {c_name: _RENAMED.get(name, name) for c_name, name in snake_case_names().items()}
+
+_FULL = Mask().to_fia()
+_FLOAT32 = np.dtype(np.float32)
+
+
+class AttentionCall:
+    """A call, and what the plan needs to know of it beside the operator's parameters."""
+
+    __slots__ = ("fia", "kv_lengths", "layout", "lse_spec", "mask", "out_spec", "q_lengths", "shape")
+
+    fia: FiaCall
+    layout: Layout
+    shape: Geometry  # of the query
+    mask: Mask | None
+    q_lengths: Lengths | None
+    kv_lengths: Lengths | None
+    out_spec: Spec
+    lse_spec: Spec | None
+
+    def sequence_lengths(self) -> list[tuple[int, int]]:
+        """List the query rows and keys of each sequence."""
+        batch = self.shape.batch if self.q_lengths is None else self.q_lengths.batch
+        rows = (self.shape.tokens,) * batch if self.q_lengths is None else self.q_lengths.per_sequence
+        if self.kv_lengths is not None:
+            return list(zip(rows, self.kv_lengths.per_sequence, strict=True))
+        heads = self.fia.attributes[5]
+        keys = [self.layout.geometry(key.shape, heads, "key").tokens for key in self.fia.key]
+        return list(zip(rows, keys if len(keys) > 1 else keys * batch, strict=True))
+
+
+def prepare(
+    query: ArrayLike | Spec,
+    key: ArrayLike | Spec | Sequence[ArrayLike | Spec],
+    value: ArrayLike | Spec | Sequence[ArrayLike | Spec],
+    *,
+    layout: str | None,
+    num_heads: int | None,
+    num_kv_heads: int | None,
+    q_lengths: LengthsLike | None,
+    kv_lengths: LengthsLike | None,
+    mask: MaskLike | None,
+    window: tuple[int, int] | None,
+    scale: float | None,
+    block_table: ArrayLike | None,
+    block_size: int | None,
+    wants_lse: bool,
+    inner_precise: int | None,
+    describe: Callable[[Any, str], Tensor] = as_tensor,
+) -> AttentionCall:
+    """Turn the arguments of `attention` into a call that lacks only its outputs.
+
+    `describe` reads query, key and value; the plan's takes a `Spec` as well.
+    """
+    call = AttentionCall()
+    query_tensor = describe(query, "query")
+    keys, values = members(key, "key", describe), members(value, "value", describe)
+    call.layout = find_layout(_default_layout(query_tensor) if layout is None else layout, "layout")
+    call.shape = shape = call.layout.geometry(query_tensor.shape, num_heads, "query")
+    heads = shape.heads if num_heads is None else num_heads
+    optional: dict[int, Tensor] = {}
+    if block_table is None:
+        if block_size is not None:
+            raise invalid("block_size", "None without a block_table", block_size)
+        kv_heads = _kv_heads(call.layout, keys[0].shape, num_kv_heads, shape.dim)
+        dim = call.layout.geometry(values[0].shape, kv_heads, "value").dim
+        block_size = 0
+    else:
+        optional[_TABLE] = as_tensor(block_table, "block_table")
+        kv_heads, tokens, _ = cache_geometry(keys[0].shape, num_kv_heads, shape.dim, "key")
+        dim = cache_geometry(values[0].shape, kv_heads, None, "value")[2]
+        block_size = tokens if block_size is None else block_size
+    kv_heads = kv_heads if num_kv_heads is None else num_kv_heads
+    call.q_lengths, call.kv_lengths = _lengths(call.layout, shape, q_lengths, kv_lengths, block_table is not None)
+    lengths: dict[int, Sequence[int]] = {}
+    is_packed = call.layout.is_packed
+    if call.q_lengths is not None:
+        lengths[_Q_LENGTHS] = call.q_lengths.cumulative if is_packed else call.q_lengths.per_sequence
+    if call.kv_lengths is not None:
+        is_cumulative = is_packed and block_table is None
+        lengths[_KV_LENGTHS] = call.kv_lengths.cumulative if is_cumulative else call.kv_lengths.per_sequence
+    call.mask = _mask(mask, window)
+    said: FiaMask = _FULL if call.mask is None else call.mask.to_fia()
+    if said.atten_mask is not None:
+        optional[_MASK] = as_tensor(said.atten_mask, "mask")
+    if inner_precise is None:
+        inner_precise = 2 if call.mask is not None and call.mask.hidden is not None else 0
+    if scale is None:
+        scale = 1 / math.sqrt(shape.dim) if shape.dim else 1.0
+    attributes: list[Any] = [
+        heads, number(scale, "scale"), said.pre_tokens, said.next_tokens, call.layout.name.encode(), kv_heads,
+        said.sparse_mode, inner_precise, block_size, 0, wants_lse, 0, 0, 0, 0,
+    ]  # fmt: skip
+    call.out_spec = Spec.of(call.layout.output_shape(shape, dim), query_tensor.dtype)
+    call.lse_spec = Spec.of(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
+    call.fia = FiaCall(query_tensor, keys, values, optional, lengths, attributes, _NAMES)
+    return call
+
+
+def _default_layout(query: Tensor) -> str:
+    rank = len(query.shape)
+    if rank == 4:
+        return "BSND"
+    if rank == 3:
+        return "TND"
+    raise invalid("query", "shape (B, S, N, D) or (T, N, D), or a layout", f"shape {query.shape}")
+
+
+def _kv_heads(layout: Layout, shape: tuple[int, ...], given: int | None, dim: int) -> int:
+    if layout.order != "BSH":
+        return layout.geometry(shape, None, "key").heads
+    if given is not None:
+        return given
+    if len(shape) != 3 or not dim or shape[2] % dim:
+        raise invalid("key", f"a last axis that query's head dim {dim} divides (layout BSH)", f"shape {shape}")
+    return shape[2] // dim
+
+
+def _lengths(
+    layout: Layout, shape: Geometry, q: LengthsLike | None, kv: LengthsLike | None, is_paged: bool
+) -> tuple[Lengths | None, Lengths | None]:
+    if not layout.is_packed:
+        batch, derived = shape.batch, f"query's batch in layout {layout.name}"
+        q_lengths = None if q is None else as_lengths(q, batch, "q_lengths", derived)
+    else:
+        q_lengths = _packed_lengths(layout, shape.tokens, q)
+        batch, derived = q_lengths.batch, "one for each entry of q_lengths"
+    if kv is None:
+        if is_paged or layout.is_packed:
+            reason = "a paged cache" if is_paged else f"layout {layout.name}"
+            raise invalid("kv_lengths", f"the number of keys of each sequence for {reason}", None)
+        return q_lengths, None
+    return q_lengths, as_lengths(kv, batch, "kv_lengths", derived)
+
+
+def _packed_lengths(layout: Layout, tokens: int, given: LengthsLike | None) -> Lengths:
+    if given is None:
+        fix = f"for a single sequence q_lengths=[{tokens}]"
+        raise invalid("q_lengths", f"the length of each packed sequence for layout {layout.name}", None, fix)
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        if given <= 0 or tokens % given:
+            raise invalid("q_lengths", f"a length that divides query's {tokens} tokens", given)
+        return Lengths((int(given),) * (tokens // int(given)))
+    lengths = given if isinstance(given, Lengths) else Lengths.from_lengths(_sequence(given))
+    if lengths.total != tokens:
+        total, plain = lengths.total, lengths.per_sequence
+        fix = f"pass query[:{total}], or append {tokens - total} for a padding sequence" if total < tokens else ""
+        if len(plain) > 1 and plain[-1] == tokens and list(plain) == sorted(plain):
+            fix = "these look like running totals: q_lengths are plain lengths"
+            fix += ", use Lengths.from_cu_seqlens(...)" if plain[0] == 0 else ""
+        raise invalid("q_lengths", f"lengths that sum to query's {tokens} tokens", total, fix)
+    return lengths
+
+
+def _sequence(given: Any) -> Any:
+    if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, (str, bytes)):
+        raise wrong_type("q_lengths", "an int, a sequence of int or a Lengths", type_name(given))
+    return given
+
+
+def _mask(mask: MaskLike | None, window: tuple[int, int] | None) -> Mask | None:
+    if isinstance(mask, Mask):
+        found: Mask | None = mask
+    elif mask is None:
+        found = None
+    elif isinstance(mask, str):
+        if mask not in ("causal", "causal_top_left"):
+            raise invalid("mask", "'causal', 'causal_top_left' or a Mask", repr(mask))
+        found = Mask.causal("bottom_right" if mask == "causal" else "top_left")
+    else:
+        fix = "say what true means: Mask.dense(array, true_means='masked') or 'keep'"
+        raise wrong_type("mask", "'causal', 'causal_top_left' or a Mask", type_name(mask), fix)
+    if window is None:
+        return found
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise wrong_type("window", "a tuple (left, right)", repr(window))
+    band = Mask.window(*window)
+    if found is None or found.is_full:
+        return band
+    if found.hidden is not None or found.left is not None or found.right != 0 or found.align != "bottom_right":
+        raise invalid("window", "None, or mask None or 'causal'", f"{window} with another mask")
+    return Mask(band.left, 0)

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""One call of ``aclnnFusedInferAttentionScoreV5``: its parameters in header order."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._lib import ffi
+from ..errors import invalid, type_name, wrong_type
+from ..plan import Operator
+from ..tensor import ArrayLike, HandleSet, Tensor, as_tensor
+
+__all__ = ["ATTRIBUTES", "INPUTS", "POSITION", "FiaCall", "integer", "members", "number", "snake_case_names"]
+
+# The C interface's inputs in header order, without the suffix "Optional", and what each is.
+INPUTS: dict[str, str] = {
+    "query": "tensor",
+    "key": "list",
+    "value": "list",
+    "pseShift": "tensor",
+    "attenMask": "tensor",
+    "actualSeqLengths": "ints",
+    "actualSeqLengthsKv": "ints",
+    "deqScale1": "tensor",
+    "quantScale1": "tensor",
+    "deqScale2": "tensor",
+    "quantScale2": "tensor",
+    "quantOffset2": "tensor",
+    "antiquantScale": "tensor",
+    "antiquantOffset": "tensor",
+    "blockTable": "tensor",
+    "queryPaddingSize": "tensor",
+    "kvPaddingSize": "tensor",
+    "keyAntiquantScale": "tensor",
+    "keyAntiquantOffset": "tensor",
+    "valueAntiquantScale": "tensor",
+    "valueAntiquantOffset": "tensor",
+    "keySharedPrefix": "tensor",
+    "valueSharedPrefix": "tensor",
+    "actualSharedPrefixLen": "ints",
+    "queryRope": "tensor",
+    "keyRope": "tensor",
+    "keyRopeAntiquantScale": "tensor",
+    "dequantScaleQuery": "tensor",
+    "learnableSink": "tensor",
+    "qStartIdx": "ints",
+    "kvStartIdx": "ints",
+}
+
+ATTRIBUTES = (
+    "numHeads",
+    "scaleValue",
+    "preTokens",
+    "nextTokens",
+    "inputLayout",
+    "numKeyValueHeads",
+    "sparseMode",
+    "innerPrecise",
+    "blockSize",
+    "antiquantMode",
+    "softmaxLseFlag",
+    "keyAntiquantMode",
+    "valueAntiquantMode",
+    "queryQuantMode",
+    "pseType",
+)
+
+# Positions among phase one's arguments.
+QUERY, KEY, VALUE = 0, 1, 2
+POSITION: dict[str, int] = {name: position for position, name in enumerate(INPUTS)}
+OUT = len(INPUTS) + len(ATTRIBUTES)
+LSE = OUT + 1
+
+
+def _snake_case(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def snake_case_names() -> dict[str, str]:
+    """Map the C names, with and without "Optional", to their Python spelling."""
+    names = [*INPUTS, *ATTRIBUTES, "attentionOut", "softmaxLse"]
+    return {spelled: _snake_case(name) for name in names for spelled in (name, f"{name}Optional")}
+
+
+class FiaCall:
+    """Operands and attributes of one call.
+
+    Parameters
+    ----------
+    query : Tensor
+        The query.
+    key, value : sequence of Tensor
+        The members of the lists.
+    optional : mapping of int to Tensor
+        Further tensors by their position in `INPUTS`.
+    lengths : mapping of int to sequence of int
+        Integer arrays by their position in `INPUTS`.
+    attributes : list
+        Values of `ATTRIBUTES`, in that order.
+    parameter_names : mapping of str to str
+        Python's name of each parameter, by its C name.
+
+    Attributes
+    ----------
+    out, lse : Tensor or None
+        The outputs; to be set before phase one.
+    """
+
+    __slots__ = ("attributes", "key", "lengths", "lse", "optional", "out", "parameter_names", "query", "value")
+
+    operator = Operator.named("aclnnFusedInferAttentionScoreV5")
+
+    def __init__(
+        self,
+        query: Tensor,
+        key: Sequence[Tensor],
+        value: Sequence[Tensor],
+        optional: Mapping[int, Tensor],
+        lengths: Mapping[int, Sequence[int]],
+        attributes: list[Any],
+        parameter_names: Mapping[str, str],
+    ) -> None:
+        self.query = query
+        self.key = key
+        self.value = value
+        self.optional = optional
+        self.lengths = lengths
+        self.attributes = attributes
+        self.parameter_names = parameter_names
+        self.out: Tensor | None = None
+        self.lse: Tensor | None = None
+
+    def arguments(self, handles: HandleSet) -> list[Any]:
+        """Give phase one's arguments in header order, without the two results."""
+        inputs = [ffi.NULL] * len(INPUTS)
+        inputs[QUERY] = handles.tensor(self.query)
+        inputs[KEY] = handles.tensor_list(self.key)
+        inputs[VALUE] = handles.tensor_list(self.value)
+        for position, tensor in self.optional.items():
+            inputs[position] = handles.tensor(tensor)
+        for position, values in self.lengths.items():
+            inputs[position] = handles.int_array(values)
+        return [*inputs, *self.attributes, handles.tensor(self.out), handles.tensor(self.lse)]
+
+    def operands(self) -> tuple[object, ...]:
+        """Give what must stay alive until the stream has passed the call."""
+        return (self.query, self.key, self.value, self.optional, self.out, self.lse)
+
+
+def members(
+    value: ArrayLike | Sequence[ArrayLike], parameter: str, describe: Callable[[Any, str], Tensor] = as_tensor
+) -> list[Tensor]:
+    """Describe the members of a tensor list; a single array is a list of one."""
+    if not isinstance(value, (list, tuple)):
+        return [describe(value, parameter)]
+    if not value:
+        raise invalid(parameter, "an array, or a list of one array for each sequence", "an empty list")
+    return [describe(member, f"{parameter}[{position}]") for position, member in enumerate(value)]
+
+
+def integer(value: object, parameter: str) -> int:
+    """Read an integer of 64 bits."""
+    if isinstance(value, (bool, np.bool_)):
+        raise wrong_type(parameter, "an int", type_name(value))
+    try:
+        found = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise wrong_type(parameter, "an int", type_name(value)) from None
+    if not -(2**63) <= found < 2**63:
+        raise invalid(parameter, "an integer of 64 bits", found)
+    return found
+
+
+def number(value: object, parameter: str) -> float:
+    """Read a real number."""
+    if isinstance(value, (bool, np.bool_, str, bytes)):
+        raise wrong_type(parameter, "a number", type_name(value))
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise wrong_type(parameter, "a number", type_name(value)) from None

@@ -1,0 +1,276 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""The operator with the C interface's own parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..device import Device, StreamLike
+from ..errors import invalid, type_name, wrong_type
+from ..layouts import Layout, cache_geometry, find_layout
+from ..lengths import Lengths
+from ..masks import UNBOUNDED_TOKENS, check_mask_dtype
+from ..plan import run_once
+from ..tensor import ArrayLike, Tensor, as_output, as_tensor
+from .fia_call import INPUTS, POSITION, FiaCall, integer, members, number, snake_case_names
+
+__all__ = ["fused_infer_attention_score"]
+
+_NAMES = snake_case_names()
+
+
+def fused_infer_attention_score(
+    query: ArrayLike,
+    key: ArrayLike | Sequence[ArrayLike],
+    value: ArrayLike | Sequence[ArrayLike],
+    *,
+    pse_shift: ArrayLike | None = None,
+    atten_mask: ArrayLike | None = None,
+    actual_seq_lengths: Sequence[int] | Lengths | None = None,
+    actual_seq_lengths_kv: Sequence[int] | Lengths | None = None,
+    deq_scale1: ArrayLike | None = None,
+    quant_scale1: ArrayLike | None = None,
+    deq_scale2: ArrayLike | None = None,
+    quant_scale2: ArrayLike | None = None,
+    quant_offset2: ArrayLike | None = None,
+    antiquant_scale: ArrayLike | None = None,
+    antiquant_offset: ArrayLike | None = None,
+    block_table: ArrayLike | None = None,
+    query_padding_size: ArrayLike | None = None,
+    kv_padding_size: ArrayLike | None = None,
+    key_antiquant_scale: ArrayLike | None = None,
+    key_antiquant_offset: ArrayLike | None = None,
+    value_antiquant_scale: ArrayLike | None = None,
+    value_antiquant_offset: ArrayLike | None = None,
+    key_shared_prefix: ArrayLike | None = None,
+    value_shared_prefix: ArrayLike | None = None,
+    actual_shared_prefix_len: Sequence[int] | None = None,
+    query_rope: ArrayLike | None = None,
+    key_rope: ArrayLike | None = None,
+    key_rope_antiquant_scale: ArrayLike | None = None,
+    dequant_scale_query: ArrayLike | None = None,
+    learnable_sink: ArrayLike | None = None,
+    q_start_idx: Sequence[int] | None = None,
+    kv_start_idx: Sequence[int] | None = None,
+    num_heads: int,
+    scale_value: float | None = None,
+    pre_tokens: int = UNBOUNDED_TOKENS,
+    next_tokens: int = UNBOUNDED_TOKENS,
+    input_layout: str = "BSH",
+    num_key_value_heads: int = 0,
+    sparse_mode: int = 0,
+    inner_precise: int = 0,
+    block_size: int = 0,
+    antiquant_mode: int = 0,
+    softmax_lse_flag: bool = False,
+    key_antiquant_mode: int = 0,
+    value_antiquant_mode: int = 0,
+    query_quant_mode: int = 0,
+    pse_type: int = 0,
+    attention_out: ArrayLike | None = None,
+    softmax_lse: ArrayLike | None = None,
+    stream: StreamLike | None = None,
+    device: Device | None = None,
+) -> tuple[Any, Any]:
+    """Compute fused attention with every parameter of ``aclnnFusedInferAttentionScoreV5``.
+
+    For code that is ported from the C interface, or that needs a parameter which `attention` does not offer. The
+    operator judges the call; what the target does not offer yet raises `UnsupportedError`.
+
+    Parameters
+    ----------
+    query : array-like
+        float16 or bfloat16, ordered as `input_layout` says.
+    key, value : array-like or sequence of array-likes
+        Dense, ordered like `query`; or one array for each sequence; or, with `block_table`, a paged cache of shape
+        ``(blocks, block_size, N * D)``, ``(blocks, N, block_size, D)`` or ``(blocks, N, D / 16, block_size, 16)``.
+    pse_shift : array-like, optional
+        Bias added to the scores (or ALiBi slopes, with `pse_type` 2 and 3).
+    atten_mask : array-like, optional
+        bool, int8 or uint8; true hides a key. For sparse modes 2, 3 and 4: shape ``(2048, 2048)``, true above the
+        diagonal.
+    actual_seq_lengths, actual_seq_lengths_kv : sequence of int or Lengths, optional
+        Tokens of each sequence, in the form that the C interface wants: running totals without a leading 0 for packed
+        layouts (for paged key and value plain lengths even then), else plain lengths. A `Lengths` takes the right form
+        by itself.
+    deq_scale1, quant_scale1, deq_scale2, quant_scale2, quant_offset2 : array-like, optional
+        Scales of quantised calls.
+    antiquant_scale, antiquant_offset : array-like, optional
+        Scale and offset of quantised key and value together.
+    block_table : array-like, optional
+        int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that the lengths do
+        not reach are not read.
+    query_padding_size, kv_padding_size : array-like, optional
+        Left padding.
+    key_antiquant_scale, key_antiquant_offset : array-like, optional
+        Scale and offset of a quantised key.
+    value_antiquant_scale, value_antiquant_offset : array-like, optional
+        Scale and offset of a quantised value.
+    key_shared_prefix, value_shared_prefix : array-like, optional
+        Keys and values that stand before every sequence.
+    actual_shared_prefix_len : sequence of int, optional
+        Their length.
+    query_rope, key_rope : array-like, optional
+        The rotary parts of query and key, when they come apart.
+    key_rope_antiquant_scale : array-like, optional
+        Reserved.
+    dequant_scale_query : array-like, optional
+        Scale of a quantised query.
+    learnable_sink : array-like, optional
+        A further logit of each head, in the denominator only.
+    q_start_idx, kv_start_idx : sequence of int, optional
+        Positions of the first tokens, for `pse_type` 2 and 3.
+    num_heads : int
+        Heads of the query.
+    scale_value : float, optional
+        What scores are multiplied by. Without it ``1 / sqrt(head dim)``, and not the C interface's 1.0.
+    pre_tokens, next_tokens : int
+        Window: keys before and after a row's own position, for sparse modes 0 and 4.
+    input_layout : str
+        Order of axes: ``"BSH"``, ``"BSND"``, ``"BNSD"``, ``"TND"``, ``"NTD"``, or two of them as in ``"BNSD_BSND"``,
+        the second for the output.
+    num_key_value_heads : int
+        Heads of key and value; 0 for as many as the query has.
+    sparse_mode : int
+        0 and 1: the mask decides; 2: causal from the top left; 3: causal to the bottom right; 4: band.
+    inner_precise : int
+        0 to 3.
+    block_size : int
+        Tokens of a block of the cache.
+    antiquant_mode : int
+        Must be 0.
+    softmax_lse_flag : bool
+        Whether the log-sum-exp is wanted.
+    key_antiquant_mode, value_antiquant_mode, query_quant_mode : int
+        How quantised operands are scaled.
+    pse_type : int
+        What `pse_shift` means.
+    attention_out : array-like, optional
+        Where to write the output: C-contiguous and writable.
+    softmax_lse : array-like, optional
+        Where to write the log-sum-exp: float32, C-contiguous and writable.
+    stream : Stream, int or object with ``__acl_stream__``, optional
+        Where to queue the call; it then returns at once. Without it the call waits for its result.
+    device : Device, optional
+        Where to run, without a stream. The calling thread's device by default.
+
+    Returns
+    -------
+    attention_out : numpy.ndarray or what was given
+        The output.
+    softmax_lse : numpy.ndarray, what was given, or None
+        float32 ``(B, N, S, 1)`` or ``(T, N, 1)``, natural logarithm, ``+inf`` for rows that see no key; None unless
+        `softmax_lse_flag`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The operator refuses the call; the message names the parameter.
+    UnsupportedError
+        The target does not offer what the call asks for.
+
+    See Also
+    --------
+    attention : The same operator with fewer and simpler parameters.
+
+    Examples
+    --------
+    >>> import numpy as np, acl_attn
+    >>> q = np.ones((1, 4, 2 * 16), np.float16)
+    >>> out, lse = acl_attn.fused_infer_attention_score(q, q, q, num_heads=2, softmax_lse_flag=True)
+    >>> out.shape, lse.shape
+    ((1, 4, 32), (1, 2, 4, 1))
+    """
+    given = {
+        name: found for name, found in locals().copy().items() if name in _OPTIONAL and found is not None
+    }  # fmt: skip
+    layout = find_layout(input_layout, "input_layout")
+    tensors = {POSITION[_OPTIONAL[name]]: as_tensor(found, name) for name, found in given.items() if name in _TENSORS}
+    if atten_mask is not None:
+        _check_mask(tensors[POSITION["attenMask"]], atten_mask, integer(sparse_mode, "sparse_mode"))
+    lengths = {
+        POSITION[_OPTIONAL[name]]: _lengths(found, name, layout, block_table is not None)
+        for name, found in given.items()
+        if name not in _TENSORS
+    }
+    query_tensor = as_tensor(query, "query")
+    keys, values = members(key, "key"), members(value, "value")
+    heads = integer(num_heads, "num_heads")
+    kv_heads = integer(num_key_value_heads, "num_key_value_heads") or heads
+    geometry = layout.geometry(query_tensor.shape, heads, "query")
+    if scale_value is None:
+        if query_rope is not None:
+            raise invalid("scale_value", "a number (with query_rope there is no obvious default)", None)
+        scale_value = 1 / math.sqrt(geometry.dim) if geometry.dim else 1.0
+    dim = _value_dim(layout, values[0].shape, kv_heads, block_table is not None)
+    attributes = [
+        heads,
+        number(scale_value, "scale_value"),
+        integer(pre_tokens, "pre_tokens"),
+        integer(next_tokens, "next_tokens"),
+        layout.name.encode(),
+        integer(num_key_value_heads, "num_key_value_heads"),
+        integer(sparse_mode, "sparse_mode"),
+        integer(inner_precise, "inner_precise"),
+        integer(block_size, "block_size"),
+        integer(antiquant_mode, "antiquant_mode"),
+        bool(softmax_lse_flag),
+        integer(key_antiquant_mode, "key_antiquant_mode"),
+        integer(value_antiquant_mode, "value_antiquant_mode"),
+        integer(query_quant_mode, "query_quant_mode"),
+        integer(pse_type, "pse_type"),
+    ]
+    if attention_out is None:
+        attention_out = np.empty(layout.output_shape(geometry, dim), query_tensor.dtype)
+    out = as_tensor(attention_out, "attention_out")
+    out = as_output(attention_out, "attention_out", None, out.dtype)
+    lse = None
+    if softmax_lse_flag:
+        if softmax_lse is None:
+            softmax_lse = np.empty(layout.lse_shape(geometry), np.float32)
+        lse = as_output(softmax_lse, "softmax_lse", None, np.dtype(np.float32))
+    call = FiaCall(query_tensor, keys, values, tensors, lengths, attributes, _NAMES)
+    call.out, call.lse = out, lse
+    run_once(call, stream, None if device is None else device.id)
+    return attention_out, softmax_lse if softmax_lse_flag else None
+
+
+# The optional inputs by their Python names.
+_OPTIONAL = {_NAMES[name]: name for name in INPUTS if name not in ("query", "key", "value")}
+_TENSORS = {name for name, c_name in _OPTIONAL.items() if INPUTS[c_name] == "tensor"}
+
+
+def _value_dim(layout: Layout, shape: tuple[int, ...], kv_heads: int, is_paged: bool) -> int:
+    """Find the head dim of the value, which is the output's."""
+    if is_paged:
+        return cache_geometry(shape, kv_heads, None, "value")[2]
+    return layout.geometry(shape, kv_heads, "value").dim
+
+
+def _check_mask(mask: Tensor, given: ArrayLike, sparse_mode: int) -> None:
+    if isinstance(given, np.ndarray):
+        check_mask_dtype(given, "atten_mask")
+    if sparse_mode not in (2, 3, 4) or mask.shape[-2:] != (2048, 2048) or not isinstance(given, np.ndarray):
+        return
+    # The operator goes by the mode and not by the contents: a mask that says something else would be ignored.
+    corner = given.reshape(-1, 2048, 2048)[0]
+    if not corner[0, -1] or corner[-1, 0] or corner[0, 0]:
+        got = f"{corner[0, -1]!s} at the top right, {corner[-1, 0]!s} at the bottom left, {corner[0, 0]!s} at [0, 0]"
+        fix = "use numpy.triu(numpy.ones((2048, 2048), bool), 1); other patterns: sparse_mode 0 or 1"
+        raise invalid("atten_mask", f"true above the diagonal only for sparse_mode {sparse_mode}", got, fix)
+
+
+def _lengths(found: object, parameter: str, layout: Layout, is_paged: bool) -> tuple[int, ...]:
+    if isinstance(found, Lengths):
+        is_cumulative = layout.is_packed and not (is_paged and parameter.endswith("_kv"))
+        return found.cumulative if is_cumulative else found.per_sequence
+    if isinstance(found, np.ndarray):
+        found = found.tolist() if found.ndim == 1 else (found,)
+    if not isinstance(found, Sequence) or isinstance(found, (str, bytes)):
+        raise wrong_type(parameter, "a sequence of int or a Lengths", type_name(found))
+    return tuple(integer(length, f"{parameter}[{position}]") for position, length in enumerate(found))

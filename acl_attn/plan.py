@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""The two-phase protocol, once for all operators. The only module that sees an executor.
+
+Phase one (``aclnn...GetWorkspaceSize``) checks a call, sizes its workspace and hands over an executor; phase two runs
+it on a stream. `run_once` does both for a single call; `OperatorPlan` keeps the executor, for calls that differ only
+in addresses.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol
+
+from ._handles import destroy
+from ._inflight import keep
+from ._lib import ffi, lib
+from ._process import forget_device, reset_after_fork, use_device
+from .device import StreamLike, stream_pointer
+from .errors import ClosedError, check, error, invalid
+from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
+from .tensor import ArrayLike, HandleSet, Tensor, as_tensor
+
+__all__ = ["Call", "Operator", "OperatorPlan", "Slot", "run_once", "workspace_cache"]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A pair of C functions."""
+
+    name: str
+    phase_one: Callable[..., int]
+    phase_two: Callable[..., int]
+
+    @classmethod
+    def named(cls, name: str) -> Operator:
+        """Look an operator up by the name of its phase two."""
+        return cls(name, getattr(lib, f"{name}GetWorkspaceSize"), getattr(lib, name))
+
+
+class Call(Protocol):
+    """What an operator's module knows about one call."""
+
+    operator: Operator
+    parameter_names: Mapping[str, str]  # Python's name of each parameter, by its C name
+
+    def arguments(self, handles: HandleSet) -> list[Any]:
+        """Give phase one's arguments in header order, without the two results. Handles are made in `handles`."""
+
+    def operands(self) -> tuple[object, ...]:
+        """Give what must stay alive until the stream has passed the call."""
+
+
+workspace_cache = WorkspaceCache()
+
+
+def _phase_one(call: Call, arguments: list[Any]) -> tuple[int, ffi.CData]:
+    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
+    operator = call.operator
+    status = operator.phase_one(*arguments, size, executor)
+    if status:
+        raise error(status, f"{operator.name}GetWorkspaceSize", call.parameter_names)
+    return size[0], executor[0]
+
+
+def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -> None:
+    """Run a call: without a stream until its results are there, else queued on the stream.
+
+    Parameters
+    ----------
+    call : Call
+        What to run.
+    stream : Stream, int or object with ``__acl_stream__``, optional
+        Where to queue it. Operands and workspace are then kept alive until the stream has passed.
+    device : int, optional
+        Where to run it, without a stream.
+    """
+    use_device(device)
+    queue = ffi.NULL if stream is None else stream_pointer(stream)
+    handles = HandleSet()
+    try:
+        size, executor = _phase_one(call, call.arguments(handles))
+        try:
+            workspace = workspace_cache.borrow(size) if stream is None else workspace_of_stream(queue, size)
+        except BaseException:
+            lib.aclDestroyAclOpExecutor(executor)
+            raise
+        pointer = ffi.NULL if workspace is None else pointer_of(workspace)
+        if stream is None:
+            try:
+                status = lib.aclAttnRun(pointer, size, executor, queue)
+            finally:
+                workspace_cache.give_back(workspace)
+        else:
+            status = call.operator.phase_two(pointer, size, executor, queue)
+        if status:
+            if status == lib.ACL_ERROR_RT_CONTEXT_NULL:
+                forget_device()
+            raise error(status, call.operator.name, call.parameter_names)
+        if stream is not None:
+            keep(queue, call.operands(), workspace)
+    finally:
+        handles.destroy()
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A tensor of a plan whose address may change from run to run."""
+
+    parameter: str
+    argument: int  # position among phase one's arguments
+    index: int  # among the operator's inputs, or among its outputs
+    is_output: bool
+    is_list: bool
+
+
+def _destroy_executor(executor: ffi.CData, handles: HandleSet) -> None:
+    destroy(lib.aclDestroyAclOpExecutor, executor)
+    handles.destroy()
+
+
+class _Prepared:
+    """A repeatable executor, with the handles that it may look at until it is destroyed."""
+
+    __slots__ = ("__weakref__", "arguments", "executor", "finalizer", "workspace_bytes")
+
+    def __init__(self, call: Call) -> None:
+        handles = HandleSet()
+        try:
+            self.arguments = call.arguments(handles)
+            self.workspace_bytes, self.executor = _phase_one(call, self.arguments)
+        except BaseException:
+            handles.destroy()
+            raise
+        self.finalizer = weakref.finalize(self, _destroy_executor, self.executor, handles)
+        check(lib.aclSetAclOpExecutorRepeatable(self.executor), "aclSetAclOpExecutorRepeatable")
+
+
+class OperatorPlan:
+    """A call that is checked and prepared once, and run often. Base of the operators' plans."""
+
+    def __init__(self, call: Call, slots: Sequence[Slot], device: int | None = None) -> None:
+        self._device = use_device(device)
+        self._call = call
+        self._slots = tuple(slots)
+        self._lock = threading.Lock()
+        self._workspace: Buffer | None = None
+        self._prepared: _Prepared | None = _Prepared(call)
+        reset_after_fork(self)
+
+    def _reset_after_fork(self) -> None:
+        self._lock = threading.Lock()
+
+    def _live(self) -> _Prepared:
+        if self._prepared is None:
+            raise ClosedError("plan: expected an open plan, got one that was closed; make a new one")
+        return self._prepared
+
+    def _replan(self, call: Call) -> None:
+        prepared = _Prepared(call)
+        with self._lock:
+            if self._prepared is None:
+                prepared.finalizer()
+                self._live()
+            old, self._prepared, self._call = self._prepared, prepared, call
+        if old is not None:
+            old.finalizer()
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch memory that a run needs."""
+        return self._live().workspace_bytes
+
+    def describe(self) -> str:
+        """Say in words what a run does: geometry, path taken, work items.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
+        with self._lock:
+            executor = self._live().executor
+            needed = ffi.new("size_t *")
+            check(lib.aclAttnDescribeExecutor(executor, ffi.NULL, 0, needed), "aclAttnDescribeExecutor")
+            text = ffi.new("char[]", needed[0])
+            check(lib.aclAttnDescribeExecutor(executor, text, needed[0], needed), "aclAttnDescribeExecutor")
+        return ffi.string(text).decode()
+
+    def close(self) -> None:
+        """Release the plan. Runs in flight end normally. May be repeated."""
+        with self._lock:
+            prepared, self._prepared, self._workspace = self._prepared, None, None
+        if prepared is not None:
+            prepared.finalizer()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._prepared is None
+
+    def __enter__(self) -> Any:
+        self._live()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(
+        self, operands: Sequence[Sequence[Tensor]], stream: StreamLike | None, workspace: ArrayLike | None
+    ) -> None:
+        """Run with the given memory for each slot, in the slots' order."""
+        use_device(self._device if stream is None else None)
+        queue = ffi.NULL if stream is None else stream_pointer(stream)
+        with self._lock:
+            prepared = self._live()
+            size, executor = prepared.workspace_bytes, prepared.executor
+            for slot, tensors in zip(self._slots, operands, strict=True):
+                _retarget(executor, slot, prepared.arguments[slot.argument], tensors)
+            if workspace is not None:
+                scratch: object = workspace
+                pointer = _foreign_workspace(workspace, size)
+            else:
+                scratch = self._own_workspace(size) if stream is None else workspace_of_stream(queue, size)
+                pointer = ffi.NULL if scratch is None else pointer_of(scratch)
+            if stream is None:
+                status = lib.aclAttnRun(pointer, size, executor, queue)
+            else:
+                status = self._call.operator.phase_two(pointer, size, executor, queue)
+        if status:
+            raise error(status, self._call.operator.name, self._call.parameter_names)
+        if stream is not None:
+            # Not the plan: a run in flight has its own copy of what it needs from the executor.
+            keep(queue, operands, self._call.operands(), scratch)
+
+    def _own_workspace(self, size: int) -> Buffer | None:
+        if size and (self._workspace is None or self._workspace.nbytes < size):
+            self._workspace = Buffer(size)
+        return self._workspace if size else None
+
+
+def _retarget(executor: ffi.CData, slot: Slot, handle: ffi.CData, tensors: Sequence[Tensor]) -> None:
+    for member, tensor in enumerate(tensors):
+        if 0 in tensor.shape:
+            continue
+        if slot.is_list:
+            status = lib.aclSetDynamicInputTensorAddr(executor, slot.index, member, handle, tensor._pointer)
+        elif slot.is_output:
+            status = lib.aclSetOutputTensorAddr(executor, slot.index, handle, tensor._pointer)
+        else:
+            status = lib.aclSetInputTensorAddr(executor, slot.index, handle, tensor._pointer)
+        if status:
+            raise error(status, "aclSetTensorAddr")
+
+
+def _foreign_workspace(workspace: ArrayLike, size: int) -> ffi.CData:
+    if isinstance(workspace, Buffer):
+        given, pointer, is_writable = workspace.nbytes, pointer_of(workspace), True
+    else:
+        tensor = as_tensor(workspace, "workspace")
+        if tensor.strides is not None:
+            raise invalid("workspace", "contiguous memory", f"strides {tensor.strides}")
+        given, pointer, is_writable = tensor.nbytes, tensor._pointer, tensor.is_writable
+    if given < size:
+        raise invalid("workspace", f"at least {size} bytes", given, "see plan.workspace_bytes")
+    if not is_writable:
+        raise invalid("workspace", "writable memory", "a read-only array")
+    return pointer

@@ -1,0 +1,386 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Array-likes in, ``aclTensor`` out. On the host target nothing is copied."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ._lib import ffi, lib
+from .dtypes import DType, acl_dtype, as_dtype
+from .errors import check_handle, invalid, type_name, wrong_type
+from .memory import Buffer, pointer_of
+
+__all__ = ["ArrayLike", "HandleSet", "Spec", "Tensor", "as_output", "as_tensor", "as_tensor_or_placeholder"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Shape and dtype of an array that comes later.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape.
+    dtype : dtype or its name
+        Element type.
+
+    See Also
+    --------
+    Plan : Takes a `Spec` in place of an array.
+
+    Examples
+    --------
+    >>> Spec((1, 16, 8, 64), "bfloat16").dtype
+    dtype(bfloat16)
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", _extents(self.shape, "shape"))
+        object.__setattr__(self, "dtype", as_dtype(self.dtype))
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], dtype: DType) -> Spec:
+        """Make a spec of parts that are known to be right."""
+        spec = cls.__new__(cls)
+        object.__setattr__(spec, "shape", shape)
+        object.__setattr__(spec, "dtype", dtype)
+        return spec
+
+
+class Tensor:
+    """Memory seen as an array: address, shape, dtype and strides. It describes, and does not own the bytes.
+
+    Made by `Tensor.from_array` and `Tensor.from_ptr`. Operators take it wherever they take an array.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape.
+    dtype : numpy.dtype
+        Element type.
+    strides : tuple of int or None
+        In elements; None if dense.
+    owner : object
+        Kept alive with the tensor, so that the memory stays.
+
+    See Also
+    --------
+    Tensor.from_ptr : Memory of a C++ program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> array = np.zeros((2, 3), np.float16)
+    >>> same = Tensor.from_ptr(array.ctypes.data, array.shape, array.dtype, owner=array)
+    >>> same.as_array()[...] = 1
+    >>> float(array.sum())
+    6.0
+    """
+
+    __slots__ = ("_code", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
+
+    shape: tuple[int, ...]
+    dtype: DType
+    strides: tuple[int, ...] | None
+    owner: object
+    is_writable: bool
+    _pointer: ffi.CData
+    _code: int  # the aclDataType
+
+    def __init__(self) -> None:
+        raise TypeError("Tensor: expected Tensor.from_array(array) or Tensor.from_ptr(...), got Tensor()")
+
+    @classmethod
+    def from_array(cls, array: ArrayLike) -> Tensor:
+        """Describe an array, without a copy.
+
+        Parameters
+        ----------
+        array : numpy.ndarray, Tensor, or an object with ``__dlpack__`` or ``__array_interface__``
+            What to describe; kept alive.
+
+        Returns
+        -------
+        Tensor
+            The description.
+        """
+        return as_tensor(array, "array")
+
+    @classmethod
+    def from_ptr(
+        cls,
+        ptr: int,
+        shape: Sequence[int],
+        dtype: npt.DTypeLike,
+        *,
+        strides: Sequence[int] | None = None,
+        owner: object = None,
+        writable: bool = True,
+    ) -> Tensor:
+        """Describe memory that someone else owns, such as a C++ program.
+
+        Parameters
+        ----------
+        ptr : int
+            Address of the first element.
+        shape : sequence of int
+            Shape.
+        dtype : dtype or its name
+            Element type, ``"bfloat16"`` included.
+        strides : sequence of int, optional
+            In elements. Dense without it.
+        owner : object
+            Kept alive as long as the tensor, and as work in flight on it.
+        writable : bool
+            Whether operators may write to it.
+
+        Returns
+        -------
+        Tensor
+            The description. Nobody checks the address: it must stay valid until all work on it is done.
+        """
+        if isinstance(ptr, bool) or not isinstance(ptr, (int, np.integer)):
+            raise wrong_type("ptr", "an int", type_name(ptr))
+        extents = _extents(shape, "shape")
+        if strides is not None and len(strides) != len(extents):
+            raise invalid("strides", f"{len(extents)} strides for shape {extents}", tuple(strides))
+        if not 0 <= ptr < 2**64 or (ptr == 0 and 0 not in extents):
+            raise invalid("ptr", "an address", ptr)
+        steps = None if strides is None else tuple(int(step) for step in strides)
+        return _tensor(ffi.cast("void *", int(ptr)), extents, as_dtype(dtype), steps, owner, writable)
+
+    @classmethod
+    def from_buffer(cls, buffer: Buffer, shape: Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0) -> Tensor:
+        """Describe a part of a buffer.
+
+        Parameters
+        ----------
+        buffer : Buffer
+            The memory; kept alive.
+        shape : sequence of int
+            Shape.
+        dtype : dtype or its name
+            Element type.
+        offset : int
+            Bytes from the buffer's start to the first element.
+
+        Returns
+        -------
+        Tensor
+            The description.
+        """
+        extents, element = _extents(shape, "shape"), as_dtype(dtype)
+        if not 0 <= offset <= buffer.nbytes - _count(extents) * element.itemsize:
+            raise invalid("shape", f"to fit into {buffer.nbytes} bytes after offset {offset}", f"{extents} {element}")
+        pointer = ffi.cast("char *", pointer_of(buffer)) + offset
+        return _tensor(pointer, extents, element, None, buffer._live(), True)
+
+    @property
+    def address(self) -> int:
+        """Address of the first element."""
+        return int(ffi.cast("uintptr_t", self._pointer))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return _count(self.shape) * self.dtype.itemsize
+
+    def as_array(self) -> npt.NDArray[Any]:
+        """Look at the memory as an array, without a copy (host target).
+
+        Returns
+        -------
+        numpy.ndarray
+            Keeps the tensor, and by it the owner.
+        """
+        strides = None if self.strides is None else tuple(step * self.dtype.itemsize for step in self.strides)
+        # Types of ml_dtypes have no type string of their own.
+        carrier = self.dtype if self.dtype.isbuiltin == 1 else np.dtype(f"V{self.dtype.itemsize}")
+        interface = {
+            "version": 3,
+            "typestr": carrier.str,
+            "shape": self.shape,
+            "strides": strides,
+            "data": (self.address, not self.is_writable),
+        }
+        return np.asarray(_View(self, interface)).view(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.shape}, {self.dtype}, {self.address:#x})"
+
+
+class _View:
+    """Lends a tensor's memory to NumPy, and keeps the tensor as long as NumPy uses it."""
+
+    __slots__ = ("__array_interface__", "tensor")
+
+    def __init__(self, tensor: Tensor, interface: dict[str, Any]) -> None:
+        self.tensor = tensor
+        self.__array_interface__ = interface
+
+
+ArrayLike: TypeAlias = Any  # numpy.ndarray, Tensor, or an object with __dlpack__ or __array_interface__
+
+
+def _tensor(
+    pointer: ffi.CData, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None, owner: object,
+    is_writable: bool, parameter: str = "dtype",
+) -> Tensor:  # fmt: skip
+    tensor = Tensor.__new__(Tensor)
+    tensor._pointer = pointer
+    tensor._code = acl_dtype(dtype, parameter)
+    tensor.shape = shape
+    tensor.dtype = dtype
+    tensor.strides = strides
+    tensor.owner = owner
+    tensor.is_writable = is_writable
+    return tensor
+
+
+def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
+    """Describe an operand. The tensor keeps it alive."""
+    if isinstance(value, Tensor):
+        return value
+    array = value if isinstance(value, np.ndarray) else _import(value, parameter)
+    shape, dtype = array.shape, array.dtype
+    try:
+        # Also pins the memory: the array cannot be resized while the pointer is in use.
+        pointer = ffi.from_buffer(array)
+        strides = None
+    except (BufferError, ValueError, TypeError):
+        pointer = ffi.cast("void *", array.__array_interface__["data"][0])
+        strides = _element_strides(array, parameter)
+    return _tensor(pointer, shape, dtype, strides, array, array.flags.writeable, parameter)
+
+
+def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, dtype: DType) -> Tensor:
+    """Describe an array that an operator writes: dense, writable, and of the shape and dtype that the result has."""
+    tensor = as_tensor(value, parameter)
+    if tensor.dtype != dtype:
+        raise wrong_type(parameter, f"dtype {dtype}", f"dtype {tensor.dtype}")
+    if shape is not None and tensor.shape != shape:
+        raise invalid(parameter, f"shape {shape}", tensor.shape)
+    if tensor.strides is not None:
+        raise invalid(parameter, "a C-contiguous array", f"strides {tensor.strides}", "give a contiguous buffer")
+    if not tensor.is_writable:
+        raise invalid(parameter, "a writable array", "a read-only one")
+    return tensor
+
+
+def _import(value: object, parameter: str) -> npt.NDArray[Any]:
+    expected = "a numpy.ndarray, a Tensor, or an object with __dlpack__ or __array_interface__"
+    fix = "convert it with numpy.asarray(value, dtype)" if isinstance(value, (list, tuple, int, float)) else ""
+    try:
+        if hasattr(value, "__array_interface__"):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as problem:
+        raise wrong_type(parameter, expected, f"{type_name(value)} that NumPy refuses ({problem})") from None
+    raise wrong_type(parameter, expected, type_name(value), fix)
+
+
+def _element_strides(array: npt.NDArray[Any], parameter: str) -> tuple[int, ...]:
+    itemsize = array.dtype.itemsize
+    if not itemsize or any(step % itemsize for step in array.strides):
+        raise invalid(parameter, f"strides that are multiples of {itemsize} bytes", array.strides, "copy the array")
+    return tuple(step // itemsize for step in array.strides)
+
+
+def _extents(shape: Sequence[int], parameter: str) -> tuple[int, ...]:
+    try:
+        extents = tuple(int(extent) for extent in shape)
+    except TypeError:
+        raise wrong_type(parameter, "a sequence of int", type_name(shape)) from None
+    if any(extent < 0 for extent in extents):
+        raise invalid(parameter, "extents of at least 0", extents)
+    return extents
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+# Addresses for tensors whose memory comes later: never used as such, but different, not null, and far apart.
+_placeholders = itertools.count(1)
+
+
+def as_tensor_or_placeholder(value: ArrayLike | Spec, parameter: str) -> Tensor:
+    """Describe an operand, or one of which only shape and dtype are known. The latter's address is not to be used."""
+    if not isinstance(value, Spec):
+        return as_tensor(value, parameter)
+    pointer = ffi.cast("void *", (next(_placeholders) % 2**16 + 1) << 46)
+    return _tensor(pointer, value.shape, value.dtype, None, None, True, parameter)
+
+
+class HandleSet:
+    """The C objects that describe one call. Destroyed together, lists before what is not in a list."""
+
+    __slots__ = ("_objects",)
+
+    def __init__(self) -> None:
+        self._objects: list[tuple[Any, ffi.CData]] = []
+
+    def tensor(self, tensor: Tensor | None) -> ffi.CData:
+        """Make an ``aclTensor``; null for None."""
+        if tensor is None:
+            return ffi.NULL
+        handle = _create(tensor)
+        self._objects.append((lib.aclDestroyTensor, handle))
+        return handle
+
+    def tensor_list(self, tensors: Sequence[Tensor]) -> ffi.CData:
+        """Make an ``aclTensorList``, which owns its members."""
+        members = [_create(tensor) for tensor in tensors]
+        handle = lib.aclCreateTensorList(members, len(members))
+        if not handle:
+            for member in members:
+                lib.aclDestroyTensor(member)
+            check_handle(handle, "aclCreateTensorList")
+        self._objects.append((lib.aclDestroyTensorList, handle))
+        return handle
+
+    def int_array(self, values: Sequence[int] | None) -> ffi.CData:
+        """Make an ``aclIntArray``; null for None."""
+        if values is None:
+            return ffi.NULL
+        handle = check_handle(lib.aclCreateIntArray(values, len(values)), "aclCreateIntArray")
+        self._objects.append((lib.aclDestroyIntArray, handle))
+        return handle
+
+    def destroy(self) -> None:
+        """Destroy everything. May be repeated."""
+        while self._objects:
+            destructor, handle = self._objects.pop()
+            destructor(handle)
+
+
+def _create(tensor: Tensor) -> ffi.CData:
+    shape, rank = tensor.shape, len(tensor.shape)
+    pointer = ffi.NULL if 0 in shape else tensor._pointer
+    if tensor.strides is None:
+        handle = lib.aclCreateTensor(shape, rank, tensor._code, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, rank, pointer)
+    else:
+        # The buffer begins at the lowest address, which is not the first element's if a stride is negative.
+        spans = [(extent - 1) * step if extent else 0 for extent, step in zip(shape, tensor.strides, strict=True)]
+        before = -sum(span for span in spans if span < 0)
+        extent = before + sum(span for span in spans if span > 0) + 1
+        if before:
+            pointer = ffi.cast("char *", pointer) - before * tensor.dtype.itemsize
+        handle = lib.aclCreateTensor(
+            shape, rank, tensor._code, tensor.strides, before, lib.ACL_FORMAT_ND, [extent], 1, pointer
+        )
+    return check_handle(handle, "aclCreateTensor")
