@@ -17,7 +17,7 @@ from acl_attn.reference.ops.fused_infer_attention_score import fused_infer_atten
 from acl_attn.reference.visibility import TOKEN_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from acl_attn.lengths import Lengths
     from acl_attn.masks import Mask
@@ -60,7 +60,7 @@ def attention(
     mask : {"causal", "causal_top_left"} or Mask, optional
         Causal, with the last row at the last key or the first row at the first key; or any mask.
     window : tuple of int, optional
-        Keys seen (before, after) the diagonal that ends at the last key; -1: all.
+        Keys seen (before, after) the diagonal that ends at the last key; -1: all. With "causal" none after.
     scale : float, optional
         Multiplies the products of query and key. None: 1 / sqrt(head dim).
     block_table : ndarray of int32, shape (batch, blocks), optional
@@ -89,26 +89,34 @@ def attention(
         if axes == "BSH":
             raise ValueError("num_heads: expected a number for layout BSH, got None")
         num_heads = query.shape[axes.index("N")]
-    if num_kv_heads is None and block_table is None and axes != "BSH":
-        num_kv_heads = first_key.shape[axes.index("N")]
-    if num_kv_heads is None and block_table is not None and first_key.ndim > 3:
-        num_kv_heads = first_key.shape[1]
+    dim = query.shape[-1] // (num_heads if axes == "BSH" else 1)
+    if num_kv_heads is None:
+        num_kv_heads = _kv_heads(first_key, axes, dim, is_paged=block_table is not None)
     if block_size is None and block_table is not None:
         block_size = first_key.shape[{3: 1, 4: 2, 5: 3}[first_key.ndim]]
     chosen = _read_mask(mask, window)
-    packed = "T" in axes
+    if "T" in axes:
+        rows = _lengths(q_lengths, lambda length: query.shape[axes.index("T")] // length, "q_lengths")
+        keys = _lengths(kv_lengths, lambda _: len(rows or ()), "kv_lengths")
+        if rows is None or keys is None:
+            raise ValueError(f"q_lengths, kv_lengths: expected lengths for layout {name}, got None")
+        rows = list(accumulate(rows))
+        keys = list(accumulate(keys)) if block_table is None else keys
+    else:
+        rows, keys = (
+            _lengths(lengths, lambda _: query.shape[0], parameter)
+            for lengths, parameter in ((q_lengths, "q_lengths"), (kv_lengths, "kv_lengths"))
+        )
     out, lse = fused_infer_attention_score(
         query,
         key,
         value,
         num_heads=num_heads,
-        num_key_value_heads=num_kv_heads or 0,
+        num_key_value_heads=num_kv_heads,
         input_layout=name,
         scale_value=scale,
-        actual_seq_lengths=_lengths(q_lengths, query.shape[axes.index("T")] if packed else None, "q_lengths"),
-        actual_seq_lengths_kv=_lengths(
-            kv_lengths, first_key.shape[axes.index("T")] if packed and block_table is None else None, "kv_lengths"
-        ),
+        actual_seq_lengths=rows,
+        actual_seq_lengths_kv=keys,
         block_table=block_table,
         block_size=block_size or 0,
         softmax_lse_flag=True,
@@ -133,10 +141,10 @@ class _Visibility:
 
 def _read_mask(mask: str | Mask | None, window: tuple[int, int] | None) -> _Visibility:
     if window is not None:
-        if mask is not None:
-            raise ValueError(f"window: expected None beside a mask, got {window}")
         before, after = (TOKEN_LIMIT if tokens == -1 else tokens for tokens in window)
-        return _Visibility(4, before, after)
+        if mask not in (None, "causal"):
+            raise ValueError(f"window: expected None beside a mask other than 'causal', got {window}")
+        return _Visibility(4, before, after if mask is None else 0)
     if mask is None:
         return _Visibility()
     if isinstance(mask, str):
@@ -144,6 +152,8 @@ def _read_mask(mask: str | Mask | None, window: tuple[int, int] | None) -> _Visi
         if mask not in modes:
             raise ValueError(f"mask: expected one of {', '.join(modes)}, got {mask!r}")
         return _Visibility(modes[mask])
+    if not hasattr(mask, "hidden"):
+        raise TypeError(f"mask: expected a name or a Mask, got {type(mask).__name__}")
     if mask.hidden is not None:
         return _Visibility(1, atten_mask=mask.hidden)
     before, after = (TOKEN_LIMIT if tokens is None else tokens for tokens in (mask.left, mask.right))
@@ -154,11 +164,18 @@ def _read_mask(mask: str | Mask | None, window: tuple[int, int] | None) -> _Visi
     return _Visibility(2)
 
 
-def _lengths(lengths: LengthsLike | Lengths, packed_tokens: int | None, parameter: str) -> list[int] | None:
-    """Turn lengths into the operator's form: cumulative for a packed axis, where None means one sequence."""
-    if lengths is None:
-        return None if packed_tokens is None else [packed_tokens]
+def _kv_heads(key: Array, axes: str, dim: int, *, is_paged: bool) -> int:
+    """Read the number of key heads from the shape of the key."""
+    if is_paged:
+        return int(key.shape[1] if key.ndim > 3 else key.shape[2] // dim)
+    return int(key.shape[2] // dim if axes == "BSH" else key.shape[axes.index("N")])
+
+
+def _lengths(lengths: LengthsLike | Lengths, batch_of: Callable[[int], int], parameter: str) -> list[int] | None:
+    """List the lengths of the sequences; one number stands for as many as ``batch_of`` says."""
     # Not isinstance(): its module loads the compiled library, which the reference does without.
     given: Any = getattr(lengths, "per_sequence", lengths)
+    if given is None:
+        return None
     plain = as_list(given, parameter)
-    return plain if packed_tokens is None else list(accumulate(plain))
+    return plain * batch_of(plain[0]) if np.ndim(given) == 0 else plain

@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""How the tests say that a call must be refused, and how."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+import acl_attn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def refuses(
+    parameter: str, *, got: str = "", fix: str = "", kind: type[Exception] | tuple[type[Exception], ...] = ValueError
+) -> Iterator[None]:
+    """Expect an error of the library's own whose message says parameter, expectation, what was got, and a fix.
+
+    `got` and `fix` are patterns to be found in those parts of the message.
+    """
+    with pytest.raises(acl_attn.AclAttnError) as caught:
+        yield
+    message = str(caught.value)
+    assert isinstance(caught.value, kind), f"{type(caught.value).__name__}: {message}"
+    parts = re.match(rf"(?:{parameter})(?:\[-?\d+\])*: expected (.+?), got (.+)", message, re.DOTALL)
+    assert parts, message
+    assert re.search(got, parts[2]), message
+    assert re.search(fix, parts[2]), message
+
+
+def not_yet(parameter: str) -> pytest.RaisesExc[BaseException]:
+    """Expect the refusal of a feature that is not there yet."""
+    return pytest.raises(NotImplementedError, match=rf"^{parameter}.*not supported yet")
