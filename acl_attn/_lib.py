@@ -16,7 +16,7 @@ from pathlib import Path
 from . import _native
 from ._native import ffi, lib
 
-__all__ = ["Attempt", "Target", "TargetNotLoadedError", "ffi", "get_include", "get_library", "lib", "load"]
+__all__ = ["Attempt", "Target", "TargetNotLoadedError", "ffi", "get_include", "get_library", "lib", "load", "text"]
 
 # Beside the extension and not beside this file: in an editable install the two live in different directories.
 _INSTALLED = Path(_native.__file__).resolve().parent
@@ -74,10 +74,10 @@ def _load(name: str) -> Target:
         if not any(_bind(path, loaded_only, attempts) for path, loaded_only in _places(library)):
             tried = "\n".join(f"  {attempt.path}: {attempt.outcome}" for attempt in attempts)
             raise TargetNotLoadedError(f"no library of target {name!r} could be loaded; tried\n{tried}")
-    provider = {_text(lib.acl_attn_symbol_name(i)): lib.acl_attn_symbol_library(i) for i in _symbols()}
+    provider = {text(lib.acl_attn_symbol_name(i)): lib.acl_attn_symbol_library(i) for i in _symbols()}
     return Target(
         name=name,
-        libraries=tuple(dict.fromkeys(_text(path) for path in provider.values() if path)),
+        libraries=tuple(dict.fromkeys(text(path) for path in provider.values() if path)),
         missing=tuple(symbol for symbol, path in provider.items() if not path),
         attempts=tuple(attempts),
     )
@@ -99,7 +99,7 @@ def _bind(path: str, loaded_only: bool, attempts: list[Attempt]) -> bool:
     elif bound == 0:
         attempts.append(Attempt(path, "loaded, but exports none of the functions"))
     else:
-        attempts.append(Attempt(path, "not in the process" if loaded_only else _text(message)))
+        attempts.append(Attempt(path, "not in the process" if loaded_only else text(message)))
     return bool(bound > 0)
 
 
@@ -107,8 +107,9 @@ def _symbols() -> range:
     return range(lib.acl_attn_symbol_count())
 
 
-def _text(pointer: ffi.CData) -> str:
-    return os.fsdecode(ffi.string(pointer))
+def text(pointer: ffi.CData) -> str:
+    """Copy a C string; empty for null."""
+    return str(ffi.string(pointer).decode("utf-8", "replace")) if pointer else ""
 
 
 def get_include() -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import gc
 
 from ._inflight import drain, release_finished
-from ._lib import ffi, lib
+from ._lib import ffi, lib, text
 from .errors import check, invalid, load_target, type_name, wrong_type
 from .plan import workspace_cache
 
@@ -90,7 +90,7 @@ def get_cpu_targets() -> dict[str, bool]:
     """
     load_target()
     return {
-        ffi.string(lib.aclAttnGetCpuTargetName(index)).decode(): bool(lib.aclAttnIsCpuTargetUsable(index))
+        text(lib.aclAttnGetCpuTargetName(index)): bool(lib.aclAttnIsCpuTargetUsable(index))
         for index in range(lib.aclAttnGetCpuTargetCount())
     }
 
@@ -114,8 +114,7 @@ def get_cpu_target() -> str:
     True
     """
     load_target()
-    name = lib.aclAttnGetCpuTarget()
-    return ffi.string(name).decode() if name else ""
+    return text(lib.aclAttnGetCpuTarget())
 
 
 def set_cpu_target(name: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkabl
 
 from ._handles import Handle, adopt, destroy
 from ._inflight import release_finished
-from ._lib import ffi, lib
+from ._lib import ffi, lib, text
 from ._process import use_device
 from .errors import check, invalid, type_name, wrong_type
 
@@ -98,8 +98,7 @@ class Device:
     def name(self) -> str:
         """Name of the chip; ``"Host"`` on the host target."""
         self.make_current()
-        name = lib.aclrtGetSocName()
-        return ffi.string(name).decode() if name else ""
+        return text(lib.aclrtGetSocName())
 
     def memory_info(self) -> tuple[int, int]:
         """Tell how much memory there is.

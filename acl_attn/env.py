@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lib import TargetNotLoadedError, ffi, get_include, get_library, lib, load
+from ._lib import TargetNotLoadedError, get_include, get_library, lib, load, text
 from .controls import get_cpu_target, get_cpu_targets, get_num_threads
 
 __all__ = ["Environment", "environment"]
@@ -122,13 +122,13 @@ def environment() -> Environment:
     is_loaded = not problem
     return Environment(
         version=importlib.metadata.version("acl_attn"),
-        library_version=ffi.string(lib.aclAttnGetVersion()).decode() if is_loaded else "",
+        library_version=text(lib.aclAttnGetVersion()) if is_loaded else "",
         target=os.environ.get("ACL_ATTN_TARGET", "host"),
         problem=problem,
         libraries=libraries,
         searched=searched,
         missing=missing,
-        cpu_features=ffi.string(lib.aclAttnGetCpuFeatures()).decode().split() if is_loaded else [],
+        cpu_features=text(lib.aclAttnGetCpuFeatures()).split() if is_loaded else [],
         cpu_targets=get_cpu_targets() if is_loaded else {},
         cpu_target=get_cpu_target() if is_loaded else "",
         threads=get_num_threads() if is_loaded else 0,

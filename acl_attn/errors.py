@@ -12,7 +12,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from ._lib import Target, TargetNotLoadedError, ffi, lib, load
+from ._lib import Target, TargetNotLoadedError, ffi, lib, load, text
 
 __all__ = [
     "AclAttnError",
@@ -148,8 +148,7 @@ def code_names() -> Mapping[int, str]:
 
 def recent_message() -> str:
     """Take the calling thread's recent error message from the library; empty if there is none."""
-    pointer = lib.aclGetRecentErrMsg()
-    return ffi.string(pointer).decode("utf-8", "replace") if pointer else ""
+    return text(lib.aclGetRecentErrMsg())
 
 
 def check(status: int, api: str, names: Mapping[str, str] | None = None) -> None:

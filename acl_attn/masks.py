@@ -111,12 +111,12 @@ class Mask:
         Mask
             The mask.
         """
-        for name, value in (("left", left), ("right", right)):
+        for name, value in (("window[0]", left), ("window[1]", right)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise wrong_type(f"window {name}", "an int", type_name(value))
+                raise wrong_type(name, "an int", type_name(value))
             if value < -1:
                 raise invalid(
-                    f"window {name}",
+                    name,
                     "a number of keys, or -1 for all",
                     value,
                     "windows beside the diagonal: pre_tokens and next_tokens of fused_infer_attention_score",
