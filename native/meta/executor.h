@@ -44,4 +44,7 @@ aclnnStatus publish(const char* api, std::unique_ptr<PreparedCall> call, uint64_
 aclnnStatus launch(const char* api, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
                    aclrtStream stream, bool synchronous = false) noexcept;
 
+// PreparedCall::describe of a live executor, else empty.
+std::string describe_call(const aclOpExecutor* executor);
+
 }  // namespace acl_attn::meta

@@ -23,8 +23,8 @@ public:
     virtual TaskResult run() noexcept = 0;
 };
 
-// Appends to the stream's queue and returns at once. A null stream is the default stream of the calling thread's current
-// context. Returns an aclError and keeps a message when the handle is dead, foreign, or no context is current.
+// Appends to the stream's queue and returns at once. A null stream is the default stream of the calling thread's
+// current context. Returns an aclError and keeps a message when the handle is dead, foreign, or no context is current.
 int submit(aclrtStream stream, std::unique_ptr<Task> task) noexcept;
 
 // Like submit followed by synchronising the stream, but runs the task on the calling thread when the stream is idle, so
