@@ -15,7 +15,7 @@
 #include "acl/acl_base.h"
 #include "acl/acl_rt.h"
 #include "aclnn/acl_meta.h"
-#include "opdev/op_errno.h"
+#include "aclnn/opdev/op_errno.h"
 
 #ifdef __cplusplus
 extern "C" {

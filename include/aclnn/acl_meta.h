@@ -35,7 +35,7 @@ typedef struct aclBoolArray aclBoolArray;
 typedef struct aclTensorList aclTensorList;
 typedef struct aclScalarList aclScalarList;
 
-typedef int32_t aclnnStatus; /* values: opdev/op_errno.h */
+typedef int32_t aclnnStatus; /* values: aclnn/opdev/op_errno.h */
 #ifdef __cplusplus
 constexpr aclnnStatus OK = 0;
 #endif

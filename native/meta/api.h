@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "aclnn/acl_meta.h"
-#include "opdev/op_errno.h"
+#include "aclnn/opdev/op_errno.h"
 #include "runtime/handles.h"
 #include "runtime/last_error.h"
 #include "runtime/text.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aclnn/aclnn_base.h"
 
-#include "opdev/op_errno.h"
+#include "aclnn/opdev/op_errno.h"
 
 extern "C" {
 

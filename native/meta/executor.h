@@ -10,7 +10,7 @@
 #include <string>
 
 #include "aclnn/acl_meta.h"
-#include "opdev/op_errno.h"
+#include "aclnn/opdev/op_errno.h"
 #include "runtime/stream.h"
 
 namespace acl_attn::meta {

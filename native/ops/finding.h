@@ -9,7 +9,7 @@
 #include <string>
 
 #include "aclnn/acl_meta.h"
-#include "opdev/op_errno.h"
+#include "aclnn/opdev/op_errno.h"
 
 namespace acl_attn::ops {
 

@@ -4,8 +4,8 @@
  * Status codes of the aclnn functions, at the vendor's path. A separate file because CANN's aclnn headers do not
  * include it either: programs that define these names themselves must keep compiling.
  */
-#ifndef ACL_ATTN_OPDEV_OP_ERRNO_H_
-#define ACL_ATTN_OPDEV_OP_ERRNO_H_
+#ifndef ACL_ATTN_ACLNN_OPDEV_OP_ERRNO_H_
+#define ACL_ATTN_ACLNN_OPDEV_OP_ERRNO_H_
 
 #define ACLNN_SUCCESS 0
 #define ACLNN_ERR_PARAM_NULLPTR 161001
@@ -36,4 +36,4 @@
 #define ACLNN_ERR_INNER_STATIC_WORKSPACE_INVALID 561118
 #define ACLNN_ERR_INNER_STATIC_BLOCK_DIM_INVALID 561119
 
-#endif /* ACL_ATTN_OPDEV_OP_ERRNO_H_ */
+#endif /* ACL_ATTN_ACLNN_OPDEV_OP_ERRNO_H_ */
