@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that the plain product of probabilities and values cannot take:
+//   infinite or NaN: 0 * NaN would leak a hidden key into the row;
+//   huge bf16 (2^104 and more): sums of them overflow before the division by the softmax's sum;
+//   tiny bf16 (below 2^-100) where the product runs on bf16 pairs: that instruction takes and makes no subnormals.
+// Keys that hold one are left out of the product (their row becomes zeros) and added afterwards, exactly for the rows
+// that see them, in key order. Rows that see none have the same bits as if the key held ordinary numbers.
+#pragma once
+
+#include "engine/rows-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+enum : uint8_t { kOrdinary = 0, kTiny = 1, kHuge = 2 };  // infinite and NaN count as huge
+
+constexpr float kHugeHeadroom = 0x1p-32f;  // on accumulators of rows that see a huge value
+
+constexpr uint16_t kHugeBf16 = (127 + 104) << 7;
+constexpr uint16_t kTinyBf16 = (127 - 100) << 7;
+
+// The class of a row of values: the larger of its elements' classes.
+template <class T, bool kTinyMatters>
+inline uint8_t classify_row(const uint16_t* row, int dim) {
+    constexpr bool is_bf16 = T::kExponent == BF16::kExponent;
+    constexpr uint16_t huge = is_bf16 ? kHugeBf16 : T::kExponent;
+    const vh ones = vh{} + 1;
+    vh top = {}, bottom = ~vh{};
+    for (int d = 0; d < dim; d += kLanes) {
+        const vh magnitude = load_part<vh>(row + d, dim - d) & 0x7fff;
+        top = magnitude > top ? magnitude : top;
+        const vh below = magnitude - ones;  // zeros wrap around to the largest number
+        if (kTinyMatters && is_bf16) bottom = below < bottom ? below : bottom;
+    }
+    uint16_t most = 0, least = 0xffff;
+    for (int i = 0; i < kLanes; i++) {
+        most = top[i] > most ? top[i] : most;
+        least = bottom[i] < least ? bottom[i] : least;
+    }
+    if (most >= huge) return kHuge;
+    return least < kTinyBf16 - 1 ? kTiny : kOrdinary;
+}
+
+// Classifies rows [begin, end) into `classes` and lets exceptional ones point to zeros. True if there is any; their true
+// addresses are in `original` then.
+template <class T, bool kTinyMatters>
+inline bool set_aside(const uint16_t** rows, int begin, int end, int dim, const uint16_t* zeros, uint8_t* classes,
+                      const uint16_t** original) {
+    bool found = false;
+    for (int k = begin; k < end; k++) {
+        classes[k] = classify_row<T, kTinyMatters>(rows[k], dim);
+        original[k] = rows[k];
+        if (classes[k] != kOrdinary) {
+            rows[k] = zeros;
+            found = true;
+        }
+    }
+    return found;
+}
+
+// Whether a row sees a huge value among keys first_key + [begin, end).
+inline bool sees_huge(const RowBlock& block, int64_t row, Interval seen, int64_t first_key, int begin, int end,
+                      const uint8_t* classes) {
+    for (int k = begin; k < end; k++) {
+        const int64_t key = first_key + k;
+        if (classes[k] == kHuge && key >= seen.begin && key < seen.end && !is_hidden(block, row, key)) return true;
+    }
+    return false;
+}
+
+// out[d] += probability(k) * value of key k, for the exceptional keys that the row sees.
+template <class T, class Probability>
+inline void add_set_aside(const RowBlock& block, int64_t row, Interval seen, int64_t first_key, int begin, int end,
+                          const uint8_t* classes, const uint16_t* const* original, Probability probability, float* out) {
+    for (int k = begin; k < end; k++) {
+        const int64_t key = first_key + k;
+        if (classes[k] == kOrdinary || key < seen.begin || key >= seen.end || is_hidden(block, row, key)) continue;
+        const vf p = splat(probability(k));
+        for (int d = 0; d < block.dim_v; d += kLanes) {
+            const vf value = load_wide_part<T>(original[k] + d, block.dim_v - d);
+            store(out + d, fma(p, value, load<vf>(out + d)));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace acl_attn::engine

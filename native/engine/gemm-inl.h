@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The register-blocked product of kMr rows and up to kNr columns, over packed panels. Every element of the result is one
+// chain of multiply-adds in the order of k: neither the block's shape nor its position changes a bit of it.
+#pragma once
+
+#include "engine/simd-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+// As many accumulators as leave registers for kVectors columns and one row element.
+constexpr int kMr = 6;
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kVectors = 4;
+#else
+constexpr int kVectors = 2;
+#endif
+constexpr int kNr = kVectors * kLanes;
+
+// Probabilities are rounded to bf16 where operands are pairs, which alone would cost as much accuracy as rounding the
+// output does. Adding back what rounding left, for every kResidualStride-th pair of keys, keeps both together inside the
+// limit on the error.
+constexpr int kResidualStride = 2;
+
+// What panels are made of. A step consumes kDepth values of k from each row: one 32-bit element.
+struct Fp32Operand {
+    static constexpr int kDepth = 1;
+    static vf madd(vf acc, vf a, vf b) { return fma(a, b, acc); }
+};
+#if defined(__AVX512BF16__)
+struct Bf16PairOperand {
+    static constexpr int kDepth = 2;
+    static vf madd(vf acc, vf a, vf b) {
+        return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+    }
+};
+#endif
+
+// A pair of bf16 may look like a signalling NaN: it is moved as an integer.
+inline vf splat_element(const float* p) {
+    int32_t bits;
+    __builtin_memcpy(&bits, p, sizeof bits);
+    return as_float(splat_int(bits));
+}
+
+template <class Operand, int kUsed>
+struct Accumulators {
+    vf v[kMr][kUsed];
+
+    // a: [kMr][lda] elements, b: [steps][kNr]; takes every kStride-th step.
+    template <int kStride = 1>
+    __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps) {
+        vf acc[kMr][kUsed];
+#pragma GCC unroll 8
+        for (int r = 0; r < kMr; r++) {
+#pragma GCC unroll 4
+            for (int c = 0; c < kUsed; c++) acc[r][c] = v[r][c];
+        }
+#pragma GCC unroll 1
+        for (int s = 0; s < steps; s += kStride, b += kStride * kNr, a += kStride) {
+            vf column[kUsed];
+#pragma GCC unroll 4
+            for (int c = 0; c < kUsed; c++) column[c] = load<vf>(b + c * kLanes);
+#pragma GCC unroll 8
+            for (int r = 0; r < kMr; r++) {
+                const vf row = splat_element(a + r * lda);
+#pragma GCC unroll 4
+                for (int c = 0; c < kUsed; c++) acc[r][c] = Operand::madd(acc[r][c], row, column[c]);
+            }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < kMr; r++) {
+#pragma GCC unroll 4
+            for (int c = 0; c < kUsed; c++) v[r][c] = acc[r][c];
+        }
+    }
+};
+
+// scores[r][c] = scale * sum over k of query[r][k] * panel[k][c]
+template <class Operand, int kUsed>
+inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, int steps, float scale, float* scores,
+                        ptrdiff_t lds) {
+    Accumulators<Operand, kUsed> acc = {};
+    acc.add(query, ldq, panel, steps);
+    const vf factor = splat(scale);
+    for (int r = 0; r < kMr; r++) {
+        for (int c = 0; c < kUsed; c++) store(scores + r * lds + c * kLanes, acc.v[r][c] * factor);
+    }
+}
+
+// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]; residuals (null with fp32
+// operands) are added for every kResidualStride-th step.
+template <class Operand, int kUsed>
+inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel, int steps,
+                        const float* rescale, float* out, ptrdiff_t ldo) {
+    Accumulators<Operand, kUsed> acc;
+    for (int r = 0; r < kMr; r++) {
+        const vf factor = splat(rescale[r]);
+        for (int c = 0; c < kUsed; c++) acc.v[r][c] = load<vf>(out + r * ldo + c * kLanes) * factor;
+    }
+    acc.add(probabilities, ldp, panel, steps);
+    if constexpr (Operand::kDepth > 1) acc.template add<kResidualStride>(residuals, ldp, panel, steps);
+    for (int r = 0; r < kMr; r++) {
+        for (int c = 0; c < kUsed; c++) store(out + r * ldo + c * kLanes, acc.v[r][c]);
+    }
+}
+
+// Calls body with the number of vectors that `columns` need, as a constant.
+template <int kCount>
+struct Constant {
+    static constexpr int value = kCount;
+};
+template <class Body>
+inline void with_vectors(int columns, Body body) {
+    const int vectors = (columns + kLanes - 1) / kLanes;
+    if (vectors >= kVectors) return body(Constant<kVectors>{});
+    if constexpr (kVectors > 3) {
+        if (vectors == 3) return body(Constant<3>{});
+        if (vectors == 2) return body(Constant<2>{});
+    }
+    return body(Constant<1>{});
+}
+
+}  // namespace
+}  // namespace acl_attn::engine

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The 16-bit formats, a vector at a time: the same mappings as formats/half.h.
+#pragma once
+
+#include "engine/simd-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+struct F16 {
+    static constexpr uint16_t kExponent = 0x7c00;
+};
+struct BF16 {
+    static constexpr uint16_t kExponent = 0x7f80;
+};
+
+inline vf widen(BF16, vh v) { return reinterpret_cast<vf>(__builtin_convertvector(v, vu) << 16); }
+
+inline vh narrow(BF16, vf v) {
+    const vu bits = reinterpret_cast<vu>(v);
+    const vu rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    const vu quiet = (bits >> 16) | 0x40u;
+    return __builtin_convertvector((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded, vh);
+}
+
+#if defined(__AVX512F__)
+inline vf widen(F16, vh v) { return _mm512_cvtph_ps(reinterpret_cast<__m256i>(v)); }
+inline vh narrow(F16, vf v) {
+    return reinterpret_cast<vh>(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+#elif defined(__AVX2__) && defined(__F16C__)
+inline vf widen(F16, vh v) { return _mm256_cvtph_ps(reinterpret_cast<__m128i>(v)); }
+inline vh narrow(F16, vf v) {
+    return reinterpret_cast<vh>(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+#elif defined(__aarch64__)
+inline vf widen(F16, vh v) { return vcvt_f32_f16(reinterpret_cast<float16x4_t>(v)); }
+inline vh narrow(F16, vf v) { return reinterpret_cast<vh>(vcvt_f16_f32(v)); }
+#else
+inline vf widen(F16, vh v) {
+    const vu code = __builtin_convertvector(v, vu);
+    const vu sign = (code & 0x8000u) << 16;
+    const vu rest = code & 0x7fffu;
+    const vf normal = reinterpret_cast<vf>((rest << 13) + (112u << 23));
+    const vf subnormal = __builtin_convertvector(reinterpret_cast<vi>(rest), vf) * 0x1p-24f;
+    vu bits = rest < 0x400u ? reinterpret_cast<vu>(subnormal) : reinterpret_cast<vu>(normal);
+    bits |= reinterpret_cast<vu>(rest >= 0x7c00u) & 0x7f800000u;
+    bits |= reinterpret_cast<vu>(rest > 0x7c00u) & 0x00400000u;
+    return reinterpret_cast<vf>(bits | sign);
+}
+inline vh narrow(F16, vf v) {
+    const vu bits = reinterpret_cast<vu>(v);
+    const vu sign = (bits >> 16) & 0x8000u;
+    const vu magnitude = bits & 0x7fffffffu;
+    const vu normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23)) >> 13;
+    // The sum's unit in the last place is 2^-24, that of the subnormal halves: the adder rounds.
+    const vu subnormal = reinterpret_cast<vu>(reinterpret_cast<vf>(magnitude) + 0.5f) - 0x3f000000u;
+    vu code = magnitude < 0x38800000u ? subnormal : normal;
+    code = magnitude >= 0x477ff000u ? vu{} + 0x7c00u : code;
+    code = magnitude > 0x7f800000u ? (((magnitude >> 13) & 0x3ffu) | 0x7e00u) : code;
+    return __builtin_convertvector(code | sign, vh);
+}
+#endif
+
+// The lower or the upper 16 bits of every 32-bit lane, as numbers.
+inline vf widen_low(BF16, vf pairs) { return reinterpret_cast<vf>(reinterpret_cast<vu>(pairs) << 16); }
+inline vf widen_high(BF16, vf pairs) { return reinterpret_cast<vf>(reinterpret_cast<vu>(pairs) & 0xffff0000u); }
+inline vf widen_low(F16, vf pairs) {
+    return widen(F16{}, __builtin_convertvector(reinterpret_cast<vu>(pairs) & 0xffffu, vh));
+}
+inline vf widen_high(F16, vf pairs) { return widen(F16{}, __builtin_convertvector(reinterpret_cast<vu>(pairs) >> 16, vh)); }
+
+template <class T>
+inline vf load_wide(const uint16_t* p) {
+    return widen(T{}, load<vh>(p));
+}
+template <class T>
+inline vf load_wide_part(const uint16_t* p, int n) {
+    return widen(T{}, load_part<vh>(p, n));
+}
+template <class T>
+inline void store_narrow_part(uint16_t* p, vf v, int n) {
+    store_part(p, narrow(T{}, v), n);
+}
+
+}  // namespace
+}  // namespace acl_attn::engine

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One instruction set's table. The including file names it and is compiled with that instruction set's flags.
+#pragma once
+
+#include "engine/decode-inl.h"
+#include "engine/prefill-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+void exp_array(const float* x, float* y, size_t n) {
+    for (size_t i = 0; i < n; i += kLanes) {
+        const int part = n - i < kLanes ? static_cast<int>(n - i) : kLanes;
+        store_part(y + i, exp_vector(load_part<vf>(x + i, part)), part);
+    }
+}
+
+template <class T>
+void widen_array(const uint16_t* x, float* y, size_t n) {
+    for (size_t i = 0; i < n; i += kLanes) {
+        const int part = n - i < kLanes ? static_cast<int>(n - i) : kLanes;
+        store_part(y + i, load_wide_part<T>(x + i, part), part);
+    }
+}
+
+template <class T>
+void narrow_array(const float* x, uint16_t* y, size_t n) {
+    for (size_t i = 0; i < n; i += kLanes) {
+        const int part = n - i < kLanes ? static_cast<int>(n - i) : kLanes;
+        store_narrow_part<T>(y + i, load_part<vf>(x + i, part), part);
+    }
+}
+
+// Bf16Operand: what bf16 panels are made of; fp16 always computes in fp32.
+template <class Bf16Operand>
+constexpr Kernels make_kernels(const char* name) {
+    return {name,
+            kLanes,
+            kMr,
+            kNr,
+            {false, Bf16Operand::kDepth == 2},
+            {prefill<F16, Fp32Operand>, prefill<BF16, Bf16Operand>},
+            {decode<F16>, decode<BF16>},
+            {merge_partials<F16>, merge_partials<BF16>},
+            exp_array,
+            {widen_array<F16>, widen_array<BF16>},
+            {narrow_array<F16>, narrow_array<BF16>}};
+}
+
+}  // namespace
+}  // namespace acl_attn::engine

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one instruction set offers: a table of functions, each compiled in its own translation unit. The structures here
+// are plain data, because an inline function shared between those units could be merged by the linker into one that
+// uses instructions which the processor lacks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace acl_attn::engine {
+
+// Keys are cut into tiles on an absolute grid, so that a row's arithmetic does not depend on the rows computed beside
+// it, and long sequences into splits on a coarser grid, computed separately and merged in order.
+constexpr int kTileKeys = 256;         // prefill: keys packed at a time
+constexpr int kScoreStride = kTileKeys + 16;  // not a power of two: rows would fall into the same cache sets
+constexpr int kStreamKeys = 64;        // decode: keys between two updates of the running maximum
+constexpr int kStreamSplit = 512;      // decode: keys of a split
+constexpr int kTileSplit = 2048;       // prefill with few rows: keys of a split
+constexpr int kStreamRows = 16;        // decode: most merged rows
+constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block
+constexpr int kMaxDim = 576;
+
+// Keys or values of one KV head of one sequence. Element (t, d) is at
+//   base + row(t) + (d / chunk) * chunk_stride + d % chunk,
+//   row(t) = table ? table[t / block_size] * block_stride + (t % block_size) * token_stride : t * token_stride.
+struct KvView {
+    const uint16_t* base;
+    const int32_t* table;  // null: contiguous
+    int64_t token_stride, block_stride, chunk_stride;
+    int32_t block_size, chunk, dim;
+};
+
+// The state of a row's softmax over some keys, as a split leaves it behind.
+struct RowState {
+    float max;        // of the scores, -infinity if no key was seen
+    float sum;        // of exp(score - max)
+    float headroom;   // factor that is already in the accumulators (1, or less to keep huge values from overflowing)
+};
+
+// Where a block's results go: final rows, or (partial_out not null) an unnormalised partial.
+struct RowSink {
+    uint16_t* out;   // of token 0, head 0 of the group
+    int64_t out_token_stride, out_head_stride;
+    float* lse;      // may be null
+    int64_t lse_token_stride, lse_head_stride;
+    float* partial_out;         // [rows][dim_v], row_begin's first
+    RowState* partial_state;    // [rows]
+};
+
+// Rows [row_begin, row_end) of one KV head's merged rows against keys [key_begin, key_end).
+// Merged row r is query token r / group, head r % group of the KV head's group.
+struct RowBlock {
+    const uint16_t* query;  // of token 0, head 0 of the group
+    int64_t query_token_stride, query_head_stride;
+    KvView key, value;
+    const uint8_t* mask;  // of row 0, column 0; null: none
+    int64_t mask_row_stride;
+    int64_t band_first, band_last;
+    int64_t row_begin, row_end;
+    int64_t key_begin, key_end;
+    int32_t group, dim, dim_v;
+    float scale;
+    RowSink sink;
+};
+
+// Rows of partials, one set for each split, to be combined in split order.
+struct MergeBlock {
+    float* partial_out;               // [splits][rows][dim_v]; destroyed
+    const RowState* partial_state;    // [splits][rows]
+    int32_t splits;
+    int64_t row_begin, row_end;
+    int32_t group, dim_v;
+    RowSink sink;
+};
+
+// Memory of one thread. Every pointer is 64-byte aligned; prefill and decode use the same bytes, never at once.
+// "padded" means rounded up to kLanes of the kernels.
+struct Scratch {
+    float* out;                        // [rows][padded dim_v] accumulators
+    float* row_max;                    // [rows]
+    float* row_sum;                    // [rows]
+    float* row_rescale;                // [rows]
+    float* row_headroom;               // [rows]
+    float* scores;                     // [rows][kScoreStride]
+    float* query;                      // [rows][padded dim] fp32, or bf16 in the paired form
+    const uint16_t** key_rows;         // [kStreamSplit]
+    const uint16_t** value_rows;       // [kStreamSplit]
+    const uint16_t** value_originals;  // [kStreamSplit]
+    uint8_t* value_classes;            // [kStreamSplit]
+    uint16_t* zeros;                   // [kMaxDim] zeros
+    uint16_t* key_staging;             // [kTileKeys][padded dim], for rows that are cut into chunks; else null
+    uint16_t* value_staging;           // [kTileKeys][padded dim_v], likewise
+    // prefill only
+    float* key_panels;                 // [panel][steps of dim][nr]
+    float* value_panels;               // [panel][steps of kTileKeys][nr]
+    uint16_t* probabilities;           // [2][rows][kScoreStride]: bf16, and what its rounding left; paired form only
+};
+
+struct Kernels {
+    const char* name;
+    int lanes;              // fp32 numbers a vector holds
+    int mr, nr;             // rows and columns of the register block
+    bool paired[2];         // by Dtype: operands are pairs of bf16, not fp32
+    void (*prefill[2])(const RowBlock&, const Scratch&);
+    void (*decode[2])(const RowBlock&, const Scratch&);
+    void (*merge[2])(const MergeBlock&);
+    // The building blocks, for tests.
+    void (*exp)(const float* x, float* y, size_t n);
+    void (*widen[2])(const uint16_t* x, float* y, size_t n);
+    void (*narrow[2])(const float* x, uint16_t* y, size_t n);
+};
+
+extern const Kernels kKernelsPortable;
+#ifdef ACL_ATTN_X86
+extern const Kernels kKernelsAvx2;
+extern const Kernels kKernelsAvx512;
+extern const Kernels kKernelsAvx512Bf16;
+#endif
+
+}  // namespace acl_attn::engine

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for AVX-512 with the dot product of bf16 pairs.
+#include "engine/kernels-inl.h"
+
+namespace acl_attn::engine {
+
+extern const Kernels kKernelsAvx512Bf16;
+constexpr Kernels kKernelsAvx512Bf16 = make_kernels<Bf16PairOperand>("avx512_bf16");
+
+}  // namespace acl_attn::engine

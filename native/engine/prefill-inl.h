@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Many rows: keys and values are packed once per tile and used by all rows of the block, kMr rows at a time.
+#pragma once
+
+#include "engine/exceptional-inl.h"
+#include "engine/finish-inl.h"
+#include "engine/pack-inl.h"
+#include "engine/softmax-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+// Keys of a value panel that are used together: what fits the first-level cache beside the accumulators.
+template <class Operand>
+constexpr int kValueChunk = kNr * kTileKeys * 4 / Operand::kDepth > 32768 ? 128 : kTileKeys;
+
+template <class T, class Operand>
+class Prefill {
+public:
+    Prefill(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch) {}
+
+    void run() {
+        begin();
+        const Interval span = visible_keys(b_, b_.row_begin, b_.row_end);
+        for (int64_t tile = span.begin / kTileKeys * kTileKeys; tile < span.end; tile += kTileKeys) {
+            tile_ = tile;
+            begin_ = static_cast<int>(larger(span.begin - tile, 0));
+            end_ = static_cast<int>(smaller(span.end - tile, kTileKeys));
+            find_ranges();
+            pack();
+            score();
+            for (int g = 0; g < groups_; g++) softmax(g);
+            accumulate();
+        }
+        for (int r = 0; r < rows_; r++) {
+            finish_row<T>(b_, b_.row_begin + r, s_.out + r * ldo_,
+                          {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]});
+        }
+    }
+
+private:
+    static constexpr bool kPaired = Operand::kDepth == 2;
+
+    // The columns of the tile, whole vectors, that a group of kMr rows sees.
+    struct Range {
+        int begin, end;
+        bool empty() const { return begin >= end; }
+    };
+
+    void begin() {
+        rows_ = static_cast<int>(b_.row_end - b_.row_begin);
+        groups_ = (rows_ + kMr - 1) / kMr;
+        ldo_ = round_up(b_.dim_v, kLanes);
+        ldq_ = round_up(b_.dim, kLanes) / Operand::kDepth;
+        steps_ = steps_of(b_.dim, Operand::kDepth);
+        const int padded_rows = groups_ * kMr;
+        __builtin_memset(s_.out, 0, sizeof(float) * padded_rows * ldo_);
+        for (int r = 0; r < padded_rows; r++) {
+            s_.row_max[r] = -kInfinity;
+            s_.row_sum[r] = 0.0f;
+            s_.row_rescale[r] = 1.0f;
+            s_.row_headroom[r] = 1.0f;
+        }
+        for (int r = 0; r < padded_rows; r++) load_query(r);
+        if constexpr (kPaired) {
+            for (int r = rows_; r < padded_rows; r++) {
+                __builtin_memset(probabilities(r), 0, kTileKeys * sizeof(uint16_t));
+                __builtin_memset(residuals(r), 0, kTileKeys * sizeof(uint16_t));
+            }
+        }
+    }
+
+    void load_query(int r) {
+        float* to = s_.query + r * ldq_;
+        if (r >= rows_) {
+            __builtin_memset(to, 0, sizeof(float) * ldq_);
+        } else if constexpr (kPaired) {
+            const int64_t row = b_.row_begin + r;
+            const uint16_t* from =
+                b_.query + row / b_.group * b_.query_token_stride + row % b_.group * b_.query_head_stride;
+            __builtin_memset(to, 0, sizeof(float) * ldq_);
+            __builtin_memcpy(to, from, sizeof(uint16_t) * b_.dim);
+        } else {
+            widen_query<T>(b_, b_.row_begin + r, to);
+        }
+    }
+
+    uint16_t* probabilities(int r) const { return s_.probabilities + static_cast<ptrdiff_t>(r) * kScoreStride; }
+    uint16_t* residuals(int r) const {
+        return s_.probabilities + static_cast<ptrdiff_t>(groups_ * kMr + r) * kScoreStride;
+    }
+    float* scores(int r) const { return s_.scores + static_cast<ptrdiff_t>(r) * kScoreStride; }
+
+    void find_ranges() {
+        for (int g = 0; g < groups_; g++) {
+            const int64_t first = b_.row_begin + g * kMr;
+            const Interval seen = visible_keys(b_, first, smaller(first + kMr, b_.row_end));
+            const int64_t begin = larger(seen.begin - tile_, begin_), end = smaller(seen.end - tile_, end_);
+            ranges_[g] = begin < end ? Range{round_down(static_cast<int>(begin), kLanes),
+                                             round_up(static_cast<int>(end), kLanes)}
+                                     : Range{0, 0};
+        }
+    }
+
+    // Locates and packs the tile's keys and values; columns of whole panels beyond the span are zeros.
+    void pack() {
+        for (int k = 0; k < kTileKeys; k++) s_.key_rows[k] = s_.value_rows[k] = s_.zeros;
+        locate_rows(b_.key, tile_ + begin_, tile_ + end_, s_.key_rows + begin_);
+        locate_rows(b_.value, tile_ + begin_, tile_ + end_, s_.value_rows + begin_);
+        if (is_chunked(b_.key)) {
+            stage_rows(b_.key, s_.key_rows + begin_, end_ - begin_, s_.key_staging, round_up(b_.dim, kLanes));
+        }
+        if (is_chunked(b_.value)) {
+            stage_rows(b_.value, s_.value_rows + begin_, end_ - begin_, s_.value_staging, round_up(b_.dim_v, kLanes));
+        }
+        exceptional_ = set_aside<T, kPaired>(s_.value_rows, begin_, end_, b_.dim_v, s_.zeros, s_.value_classes,
+                                             s_.value_originals);
+        for (int c = round_down(begin_, kNr); c < round_up(end_, kLanes); c += kLanes) {
+            pack_keys<T, Operand>(s_.key_rows + c, b_.dim, key_panel(c / kNr), c % kNr);
+        }
+        pack_values<Operand, T>(s_.value_rows, round_down(begin_, kLanes), round_up(end_, kLanes), b_.dim_v,
+                                value_panel_size(), s_.value_panels);
+    }
+
+    float* key_panel(int p) const { return s_.key_panels + static_cast<ptrdiff_t>(p) * steps_ * kNr; }
+    static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kNr; }
+
+    void score() {
+        for (int p = begin_ / kNr; p * kNr < end_; p++) {
+            for (int g = 0; g < groups_; g++) {
+                const int columns = ranges_[g].end - p * kNr;
+                if (columns <= 0 || ranges_[g].begin >= (p + 1) * kNr) continue;
+                with_vectors(columns, [&](auto used) {
+                    score_block<Operand, decltype(used)::value>(s_.query + g * kMr * ldq_, ldq_, key_panel(p), steps_,
+                                                                b_.scale, scores(g * kMr) + p * kNr, kScoreStride);
+                });
+            }
+        }
+    }
+
+    void softmax(int g) {
+        const Range range = ranges_[g];
+        if (range.empty()) return;
+        for (int r = g * kMr; r < (g + 1) * kMr && r < rows_; r++) {
+            const int64_t row = b_.row_begin + r;
+            const Interval seen = visible_keys(b_, row);
+            if (b_.mask != nullptr || seen.begin > tile_ + range.begin || seen.end < tile_ + range.end) {
+                hide_scores(b_, row, seen, tile_, range.begin, range.end, scores(r));
+            }
+            const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r]);
+            s_.row_max[r] = step.max;
+            s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
+            s_.row_rescale[r] = step.rescale;
+            if (exceptional_ && s_.row_headroom[r] == 1.0f &&
+                sees_huge(b_, row, seen, tile_, begin_, end_, s_.value_classes)) {
+                s_.row_headroom[r] = kHugeHeadroom;
+                s_.row_rescale[r] *= kHugeHeadroom;
+            }
+            if (s_.row_headroom[r] != 1.0f) {
+                for (int c = range.begin; c < range.end; c += kLanes) {
+                    store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
+                }
+            }
+            if constexpr (kPaired) round_probabilities(r, range);
+        }
+    }
+
+    void round_probabilities(int r, Range range) {
+        for (int c = range.begin; c < range.end; c += kLanes) {
+            const vf p = load<vf>(scores(r) + c);
+            const vh rounded = narrow(BF16{}, p);
+            store(probabilities(r) + c, rounded);
+            store(residuals(r) + c, narrow(BF16{}, p - widen(BF16{}, rounded)));
+        }
+    }
+
+    void accumulate() {
+        alignas(64) static const float kOnes[kMr] = {1, 1, 1, 1, 1, 1};
+        const float* panel = s_.value_panels;
+        for (int c0 = 0; c0 < b_.dim_v; c0 += kNr, panel += value_panel_size()) {
+            for (int chunk = 0; chunk < kTileKeys; chunk += kValueChunk<Operand>) {
+                for (int g = 0; g < groups_; g++) {
+                    const int begin = ranges_[g].begin > chunk ? ranges_[g].begin : chunk;
+                    const int chunk_end = chunk + kValueChunk<Operand>;
+                    const int end = ranges_[g].end < chunk_end ? ranges_[g].end : chunk_end;
+                    if (begin >= end) continue;
+                    const float* rescale = begin == ranges_[g].begin ? s_.row_rescale + g * kMr : kOnes;
+                    add_values(g, begin, end, rescale, panel + begin / Operand::kDepth * kNr, c0);
+                }
+            }
+        }
+        if (!exceptional_) return;
+        for (int r = 0; r < rows_; r++) {
+            const int64_t row = b_.row_begin + r;
+            add_set_aside<T>(b_, row, visible_keys(b_, row), tile_, begin_, end_, s_.value_classes, s_.value_originals,
+                             [&](int k) { return scores(r)[k]; }, s_.out + r * ldo_);
+        }
+    }
+
+    void add_values(int g, int begin, int end, const float* rescale, const float* panel, int c0) {
+        const int r = g * kMr;
+        const int steps = (end - begin) / Operand::kDepth;
+        float* out = s_.out + r * ldo_ + c0;
+        with_vectors(b_.dim_v - c0, [&](auto used) {
+            constexpr int kUsed = decltype(used)::value;
+            if constexpr (kPaired) {
+                value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r) + begin),
+                                            reinterpret_cast<const float*>(residuals(r) + begin), kScoreStride / 2,
+                                            panel, steps, rescale, out, ldo_);
+            } else {
+                value_block<Operand, kUsed>(scores(r) + begin, nullptr, kScoreStride, panel, steps, rescale, out, ldo_);
+            }
+        });
+    }
+
+    const RowBlock& b_;
+    const Scratch& s_;
+    int64_t tile_ = 0;          // first key of the tile
+    int begin_ = 0, end_ = 0;   // columns of the tile that any row of the block sees
+    int rows_ = 0, groups_ = 0;
+    int ldo_ = 0, ldq_ = 0, steps_ = 0;
+    bool exceptional_ = false;  // some value of the tile was set aside
+    Range ranges_[kMaxBlockRows / kMr];
+};
+
+template <class T, class Operand>
+void prefill(const RowBlock& block, const Scratch& scratch) {
+    Prefill<T, Operand>(block, scratch).run();
+}
+
+}  // namespace
+}  // namespace acl_attn::engine

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/schedule.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/kernels.h"
+
+namespace acl_attn::engine {
+namespace {
+
+constexpr int32_t kRowMultiple = 48;       // of every target's register block
+constexpr int32_t kBlockRows = 192;        // packing costs less than 3 % then, and the block still fits the L2 cache
+constexpr int64_t kSplitRows = 256;        // prefill sequences with at most so many rows split their keys
+constexpr int64_t kItemsPerThread = 3;     // below, blocks are made smaller
+
+struct Span {
+    int64_t begin, end;
+    int64_t size() const { return std::max<int64_t>(end - begin, 0); }
+};
+
+// Keys that some row of [row_begin, row_end) sees.
+Span visible(const Sequence& s, int32_t group, int64_t row_begin, int64_t row_end) {
+    return {std::max<int64_t>(0, row_begin / group + s.band.first),
+            std::min(s.kv_len, (row_end - 1) / group + s.band.last + 1)};
+}
+
+struct Shape {
+    int32_t group;
+    int64_t rows;
+    bool is_decode;
+};
+
+Shape shape_of(const Problem& problem, const Sequence& s) {
+    const int32_t group = problem.heads / problem.kv_heads;
+    const int64_t rows = s.q_len * group;
+    return {group, rows, rows <= kStreamRows};
+}
+
+// Score computations of a sequence's one kv head.
+int64_t cost(const Problem& problem, const Sequence& s) {
+    const Shape shape = shape_of(problem, s);
+    if (shape.rows == 0) return 0;
+    const int64_t first = visible(s, shape.group, 0, 1).size();
+    const int64_t last = visible(s, shape.group, shape.rows - 1, shape.rows).size();
+    const int64_t middle = visible(s, shape.group, shape.rows / 2, shape.rows / 2 + 1).size();
+    return (first + 2 * middle + last) * shape.rows;
+}
+
+int32_t choose_block_rows(const Problem& problem, int threads) {
+    for (int32_t rows = kBlockRows; rows > kRowMultiple; rows /= 2) {
+        int64_t items = 0;
+        for (const Sequence& s : problem.sequences) {
+            const Shape shape = shape_of(problem, s);
+            if (!shape.is_decode) items += (shape.rows + rows - 1) / rows * problem.kv_heads;
+        }
+        if (threads == 1 || items >= kItemsPerThread * threads) return rows;
+    }
+    return kRowMultiple;
+}
+
+class Builder {
+public:
+    Builder(const Problem& problem, Schedule& schedule) : p_(problem), out_(schedule) {}
+
+    void add_rows(int32_t sequence, int32_t kv_head, int64_t row_begin, int64_t row_end, const Shape& shape) {
+        const Sequence& s = p_.sequences[static_cast<size_t>(sequence)];
+        const Span span = visible(s, shape.group, row_begin, row_end);
+        const int64_t split = shape.is_decode ? kStreamSplit : shape.rows <= kSplitRows ? kTileSplit : 0;
+        WorkItem item;
+        item.kind = shape.is_decode ? WorkItem::decode : WorkItem::prefill;
+        item.sequence = sequence;
+        item.kv_head = kv_head;
+        item.row_begin = row_begin;
+        item.row_end = row_end;
+        item.key_begin = 0;
+        item.key_end = s.kv_len;
+        if (split == 0 || span.size() == 0 || span.begin / split == (span.end - 1) / split) {
+            // The sinks of all rows, also of those that see nothing, are this item's.
+            if (span.size() > 0) {
+                item.key_begin = span.begin;
+                item.key_end = span.end;
+            } else {
+                item.key_end = 0;
+            }
+            out_.items.push_back(item);
+            return;
+        }
+        Merge merge;
+        merge.sequence = sequence;
+        merge.kv_head = kv_head;
+        merge.row_begin = row_begin;
+        merge.row_end = row_end;
+        merge.partial_row = out_.partial_rows;
+        item.merge = static_cast<int32_t>(out_.merges.size());
+        for (int64_t key = span.begin / split * split; key < span.end; key += split, merge.splits++) {
+            item.key_begin = std::max(key, span.begin);
+            item.key_end = std::min(key + split, span.end);
+            item.partial_row = out_.partial_rows;
+            out_.items.push_back(item);
+            out_.partial_rows += row_end - row_begin;
+        }
+        out_.merges.push_back(merge);
+    }
+
+    void add_sequence(int32_t sequence) {
+        const Shape shape = shape_of(p_, p_.sequences[static_cast<size_t>(sequence)]);
+        if (shape.rows == 0) return;
+        if (shape.is_decode) {
+            out_.has_decode = true;
+            for (int32_t head = 0; head < p_.kv_heads; head++) add_rows(sequence, head, 0, shape.rows, shape);
+            return;
+        }
+        // Equal blocks, the last rows first: under a causal mask these see most.
+        const int64_t blocks = (shape.rows + out_.block_rows - 1) / out_.block_rows;
+        const int64_t share = (shape.rows + blocks - 1) / blocks;
+        const int64_t rows = std::min<int64_t>((share + 5) / 6 * 6, out_.block_rows);
+        for (int32_t head = 0; head < p_.kv_heads; head++) {
+            for (int64_t block = (shape.rows - 1) / rows; block >= 0; block--) {
+                add_rows(sequence, head, block * rows, std::min((block + 1) * rows, shape.rows), shape);
+            }
+        }
+    }
+
+private:
+    const Problem& p_;
+    Schedule& out_;
+};
+
+}  // namespace
+
+Schedule make_schedule(const Problem& problem, int threads) {
+    Schedule schedule;
+    std::vector<int32_t> order(problem.sequences.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (order.size() > 1) {
+        std::vector<int64_t> costs;
+        for (const Sequence& s : problem.sequences) costs.push_back(cost(problem, s));
+        const auto is_costlier = [&](int32_t a, int32_t b) {
+            return costs[static_cast<size_t>(a)] > costs[static_cast<size_t>(b)];
+        };
+        if (!std::is_sorted(order.begin(), order.end(), is_costlier)) {
+            std::stable_sort(order.begin(), order.end(), is_costlier);
+        }
+    }
+    for (const Sequence& s : problem.sequences) {
+        if (!shape_of(problem, s).is_decode) schedule.block_rows = choose_block_rows(problem, threads);
+        if (schedule.block_rows != 0) break;
+    }
+    Builder builder(problem, schedule);
+    for (const int32_t sequence : order) builder.add_sequence(sequence);
+    for (const int32_t sequence : order) {
+        const Sequence& s = problem.sequences[static_cast<size_t>(sequence)];
+        if (s.pad_before == 0 && s.pad_after == 0) continue;
+        WorkItem item;
+        item.kind = WorkItem::padding;
+        item.sequence = sequence;
+        schedule.items.push_back(item);
+    }
+    return schedule;
+}
+
+}  // namespace acl_attn::engine

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cuts a problem into work items that threads can take in any order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/attention.h"
+
+namespace acl_attn::engine {
+
+struct WorkItem {
+    enum Kind : uint8_t { prefill, decode, padding };
+    Kind kind = prefill;
+    int32_t sequence = 0;
+    int32_t kv_head = 0;       // padding: all heads
+    int64_t row_begin = 0;     // merged rows, see kernels.h
+    int64_t row_end = 0;
+    int64_t key_begin = 0;
+    int64_t key_end = 0;
+    int32_t merge = -1;        // index of the merge that this split belongs to
+    int64_t partial_row = 0;   // the split's first row among all partials
+};
+
+// Rows whose keys are split: whoever finishes the last split combines them.
+struct Merge {
+    int32_t sequence = 0;
+    int32_t kv_head = 0;
+    int64_t row_begin = 0;
+    int64_t row_end = 0;
+    int32_t splits = 0;
+    int64_t partial_row = 0;  // of split 0; split s follows after s * (row_end - row_begin) rows
+};
+
+struct Schedule {
+    std::vector<WorkItem> items;  // large ones first, as far as cache reuse allows
+    std::vector<Merge> merges;
+    int64_t partial_rows = 0;
+    int32_t block_rows = 0;       // most rows of a prefill item; 0: there are none
+    bool has_decode = false;
+};
+
+// The items depend on `threads` only in how many rows they take together, which does not change a result.
+Schedule make_schedule(const Problem& problem, int threads);
+
+}  // namespace acl_attn::engine

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/workspace.h"
+
+#include <algorithm>
+
+namespace acl_attn::engine {
+namespace {
+
+size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
+    const size_t lanes = static_cast<size_t>(kernels.lanes);
+    const size_t dim = round_up(static_cast<size_t>(problem.dim), lanes);
+    const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
+    const size_t prefill_rows =
+        round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(kernels.mr));
+    const size_t rows = std::max<size_t>(prefill_rows, schedule.has_decode ? kStreamRows : 0);
+    const size_t nr = static_cast<size_t>(kernels.nr);
+    const size_t tile = kTileKeys;
+
+    Scratch s = {};
+    s.out = arena.take<float>(rows * dim_v);
+    s.row_max = arena.take<float>(rows);
+    s.row_sum = arena.take<float>(rows);
+    s.row_rescale = arena.take<float>(rows);
+    s.row_headroom = arena.take<float>(rows);
+    s.scores = arena.take<float>(rows * kScoreStride);
+    s.query = arena.take<float>(rows * dim);
+    s.key_rows = arena.take<const uint16_t*>(kStreamSplit);
+    s.value_rows = arena.take<const uint16_t*>(kStreamSplit);
+    s.value_originals = arena.take<const uint16_t*>(kStreamSplit);
+    s.value_classes = arena.take<uint8_t>(kStreamSplit);
+    s.zeros = arena.take<uint16_t>(kMaxDim);
+    if (problem.key.chunk < problem.dim) s.key_staging = arena.take<uint16_t>(tile * dim);
+    if (problem.value.chunk < problem.dim_v) s.value_staging = arena.take<uint16_t>(tile * dim_v);
+    if (prefill_rows > 0) {
+        const bool paired = kernels.paired[static_cast<int>(problem.dtype)];
+        const size_t depth = paired ? 2 : 1;
+        const size_t steps = round_up(static_cast<size_t>(problem.dim), depth) / depth;
+        s.key_panels = arena.take<float>(round_up(tile, nr) * steps);
+        s.value_panels = arena.take<float>(round_up(dim_v, nr) * (tile / depth));
+        if (paired) s.probabilities = arena.take<uint16_t>(2 * rows * kScoreStride);
+    }
+    return s;
+}
+
+Workspace divide_workspace(void* memory, const Problem& problem, const Schedule& schedule, const Kernels& kernels,
+                           int slots) {
+    Arena counter;
+    divide_scratch(counter, problem, schedule, kernels);
+
+    const uintptr_t address = reinterpret_cast<uintptr_t>(memory);
+    const size_t skip = memory == nullptr ? 0 : round_up(address, Arena::kAlignment) - address;
+    Arena arena(memory == nullptr ? nullptr : static_cast<char*>(memory) + skip);
+    Workspace w;
+    w.scratch_stride = round_up(counter.used(), Arena::kAlignment);
+    w.scratch = arena.take<char>(w.scratch_stride * static_cast<size_t>(slots));
+    w.partial_out = arena.take<float>(static_cast<size_t>(schedule.partial_rows) * static_cast<size_t>(problem.dim_v));
+    w.partial_state = arena.take<RowState>(static_cast<size_t>(schedule.partial_rows));
+    w.arrivals = arena.take<int32_t>(schedule.merges.size());
+    w.bytes = arena.used() + Arena::kAlignment;
+    return w;
+}
+
+}  // namespace acl_attn::engine

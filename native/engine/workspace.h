@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a run's workspace is divided. One routine serves the size query (an arena without memory only counts) and the run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/attention.h"
+#include "engine/kernels.h"
+#include "engine/schedule.h"
+
+namespace acl_attn::engine {
+
+class Arena {
+public:
+    static constexpr size_t kAlignment = 64;
+
+    explicit Arena(void* memory = nullptr) : memory_(static_cast<char*>(memory)) {}
+
+    // `count` objects on a cache line boundary; null when only counting.
+    template <class T>
+    T* take(size_t count) {
+        const size_t offset = (used_ + kAlignment - 1) / kAlignment * kAlignment;
+        used_ = offset + count * sizeof(T);
+        return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + offset);
+    }
+
+    size_t used() const { return used_; }
+
+private:
+    char* memory_;
+    size_t used_ = 0;
+};
+
+struct Workspace {
+    size_t bytes = 0;                    // what the caller must provide, whatever its address's alignment
+    char* scratch = nullptr;             // [slots] of scratch_stride bytes
+    size_t scratch_stride = 0;
+    float* partial_out = nullptr;        // [schedule.partial_rows][dim_v]
+    RowState* partial_state = nullptr;   // [schedule.partial_rows]
+    int32_t* arrivals = nullptr;         // [schedule.merges]: splits finished
+};
+
+Workspace divide_workspace(void* memory, const Problem& problem, const Schedule& schedule, const Kernels& kernels,
+                           int slots);
+
+// The scratch of one slot.
+Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels);
+
+}  // namespace acl_attn::engine

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times the engine alone: bench_engine [threads [target [filter]]].
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/attention.h"
+#include "formats/half.h"
+
+using namespace acl_attn::engine;
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Case {
+    const char* name;
+    Dtype dtype;
+    int32_t batch, heads, kv_heads, dim;
+    int64_t q_len, kv_len;
+    bool causal;
+    int32_t block_size = 0;
+};
+
+void bench(const Case& c) {
+    Problem p;
+    p.dtype = c.dtype;
+    p.heads = c.heads;
+    p.kv_heads = c.kv_heads;
+    p.dim = p.dim_v = c.dim;
+    p.scale = 0.088f;
+    p.query = p.out = {c.heads * c.dim, c.dim};
+    p.key = p.value = {c.kv_heads * c.dim, int64_t{c.block_size} * c.kv_heads * c.dim, 0, c.dim};
+    p.block_size = c.block_size;
+    std::vector<int32_t> table;
+    int64_t pairs = 0;
+    for (int32_t b = 0; b < c.batch; b++) {
+        Sequence s;
+        s.q_len = c.q_len;
+        s.kv_len = c.kv_len;
+        s.key_head_stride = s.value_head_stride = c.dim;
+        s.q_offset = s.out_offset = b * c.q_len * p.query.token_stride;
+        if (c.block_size == 0) s.key_offset = s.value_offset = b * c.kv_len * p.key.token_stride;
+        s.table_offset = static_cast<int64_t>(table.size());
+        for (int64_t t = 0; c.block_size > 0 && t < c.kv_len; t += c.block_size) {
+            table.push_back(static_cast<int32_t>(table.size()));
+        }
+        if (c.causal) s.band.last = c.kv_len - c.q_len;
+        p.sequences.push_back(s);
+        pairs += c.causal ? c.q_len * (c.kv_len - c.q_len) + c.q_len * (c.q_len + 1) / 2 : c.q_len * c.kv_len;
+    }
+    p.block_count = static_cast<int64_t>(table.size());
+    for (size_t i = table.size(); i > 1; i--) std::swap(table[i - 1], table[static_cast<size_t>(std::rand()) % i]);
+    const auto fill = [&](int64_t n) {
+        std::vector<uint16_t> x(static_cast<size_t>(n));
+        for (uint16_t& v : x) {
+            const float f = static_cast<float>(std::rand()) / static_cast<float>(RAND_MAX) * 3.4f - 1.7f;
+            v = c.dtype == Dtype::f16 ? acl_attn::formats::encode_f16(f) : acl_attn::formats::encode_bf16(f);
+        }
+        return x;
+    };
+    const std::vector<uint16_t> q = fill(c.batch * c.q_len * c.heads * c.dim);
+    const std::vector<uint16_t> k = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
+    const std::vector<uint16_t> v = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
+    std::vector<uint16_t> out(q.size());
+    const void *key = k.data(), *value = v.data();
+    Operands operands;
+    operands.query = q.data();
+    operands.key = &key;
+    operands.value = &value;
+    operands.block_table = table.data();
+    operands.out = out.data();
+    const auto plan = Attention::plan(p);
+    std::vector<char> workspace(plan->workspace_bytes());
+    plan->run(operands, workspace.data());
+    std::vector<double> times;
+    const double start = now();
+    while (times.size() < 7 || (now() - start < 0.7 && times.size() < 100000)) {
+        const double t0 = now();
+        plan->run(operands, workspace.data());
+        times.push_back(now() - t0);
+    }
+    std::sort(times.begin(), times.end());
+    const double median = times[times.size() / 2];
+    const double flops = 4.0 * c.dim * c.heads * static_cast<double>(pairs);
+    const double bytes = 4.0 * c.dim * c.kv_heads * static_cast<double>(c.kv_len) * c.batch;
+    std::printf("%-34s %10.1f us (min %10.1f) %8.1f GFLOP/s %7.2f GB/s of K and V\n", c.name, median * 1e6,
+                times[0] * 1e6, flops / median * 1e-9, bytes / median * 1e-9);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc > 1) set_thread_count(std::atoi(argv[1]));
+    if (argc > 2) {
+        for (int i = 0; i < target_count(); i++) {
+            if (std::strcmp(target_name(i), argv[2]) == 0 && !force_target(i)) return 1;
+        }
+    }
+    std::printf("%s, %d threads (%s)\n", target_name(target_in_use()), thread_count(), cpu_features().c_str());
+    const Dtype f16 = Dtype::f16, bf16 = Dtype::bf16;
+    const Case cases[] = {
+        {"prefill bf16 s1024", bf16, 1, 32, 32, 128, 1024, 1024, false},
+        {"prefill bf16 s1024 causal", bf16, 1, 32, 32, 128, 1024, 1024, true},
+        {"prefill fp16 s1024", f16, 1, 32, 32, 128, 1024, 1024, false},
+        {"prefill fp16 s1024 causal", f16, 1, 32, 32, 128, 1024, 1024, true},
+        {"prefill bf16 s4096 causal 8:2", bf16, 1, 8, 2, 128, 4096, 4096, true},
+        {"prefill bf16 s128 b4", bf16, 4, 8, 8, 128, 128, 128, false},
+        {"prefill bf16 s1024 d64", bf16, 1, 32, 32, 64, 1024, 1024, false},
+        {"decode bf16 b1 kv8192 32:8", bf16, 1, 32, 8, 128, 1, 8192, false},
+        {"decode bf16 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false},
+        {"decode bf16 b8 kv8192 32:8 paged", bf16, 8, 32, 8, 128, 1, 8192, false, 16},
+        {"decode fp16 b8 kv8192 32:8", f16, 8, 32, 8, 128, 1, 8192, false},
+        {"decode bf16 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false},
+        {"decode bf16 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false},
+        {"decode fp16 b1 h1 kv1 d16", f16, 1, 1, 1, 16, 1, 1, false},
+        {"decode fp16 b1 h8 kv16 d64", f16, 1, 8, 8, 64, 1, 16, false},
+    };
+    for (const Case& c : cases) {
+        if (argc <= 3 || std::strstr(c.name, argv[3]) != nullptr) bench(c);
+    }
+    return 0;
+}

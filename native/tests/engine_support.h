@@ -1,0 +1,451 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine's tests share: problems made of logical data that can be laid out in several ways, the obvious
+// computation in double, and comparison.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/attention.h"
+#include "formats/half.h"
+
+namespace engine_test {
+
+using namespace acl_attn::engine;
+
+inline int g_failures = 0;
+
+inline void fail(const std::string& what) {
+    std::fprintf(stderr, "FAILED: %s\n", what.c_str());
+    if (++g_failures > 20) std::exit(1);
+}
+
+inline void expect(bool holds, const std::string& what) {
+    if (!holds) fail(what);
+}
+
+inline int finish(const char* name) {
+    std::printf("%s: %s\n", name, g_failures == 0 ? "all passed" : "FAILURES");
+    return g_failures == 0 ? 0 : 1;
+}
+
+class Random {
+public:
+    explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567u) {}
+    uint64_t bits() {
+        state_ ^= state_ << 13;
+        state_ ^= state_ >> 7;
+        state_ ^= state_ << 17;
+        return state_ * 0x2545f4914f6cdd1du;
+    }
+    double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+    int64_t below(int64_t n) { return static_cast<int64_t>(bits() % static_cast<uint64_t>(n)); }
+    double normal() {
+        return std::sqrt(-2.0 * std::log(uniform() + 1e-300)) * std::cos(6.283185307179586 * uniform());
+    }
+
+private:
+    uint64_t state_;
+};
+
+inline uint16_t encode(Dtype dtype, float x) {
+    return dtype == Dtype::f16 ? acl_attn::formats::encode_f16(x) : acl_attn::formats::encode_bf16(x);
+}
+inline float decode(Dtype dtype, uint16_t x) {
+    return dtype == Dtype::f16 ? acl_attn::formats::decode_f16(x) : acl_attn::formats::decode_bf16(x);
+}
+
+enum class Storage { contiguous, paged_tokens, paged_heads, paged_chunks };  // where K and V lie
+
+struct SequenceSpec {
+    int64_t q_len, kv_len;
+    Band band = {};
+};
+
+struct Spec {
+    Dtype dtype = Dtype::f16;
+    int32_t heads = 1, kv_heads = 1, dim = 16, dim_v = 16;
+    float scale = 0;  // 0: 1 / sqrt(dim)
+    std::vector<SequenceSpec> sequences;
+    bool has_mask = false;
+    Storage storage = Storage::contiguous;
+    int32_t block_size = 16;
+    bool heads_outside = false;  // query and output [head][token] instead of [token][head]
+    int64_t pad_before = 0, pad_after = 0;
+
+    float used_scale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(dim)); }
+    std::string name() const {
+        std::string s = std::string(dtype == Dtype::f16 ? "fp16" : "bf16") + " h" + std::to_string(heads) + ":" +
+                        std::to_string(kv_heads) + " d" + std::to_string(dim) + "/" + std::to_string(dim_v);
+        for (const SequenceSpec& q : sequences) s += " " + std::to_string(q.q_len) + "x" + std::to_string(q.kv_len);
+        if (has_mask) s += " mask";
+        return s + " storage " + std::to_string(static_cast<int>(storage));
+    }
+};
+
+// One sequence's numbers, [token][head][channel], and its mask, [row][column].
+struct Logical {
+    std::vector<uint16_t> q, k, v;
+    std::vector<uint8_t> mask;
+};
+
+inline std::vector<Logical> make_logical(const Spec& spec, uint64_t seed) {
+    std::vector<Logical> all;
+    for (size_t i = 0; i < spec.sequences.size(); i++) {
+        const SequenceSpec& s = spec.sequences[i];
+        Random random(seed + 1000 * i + static_cast<uint64_t>(s.q_len * 31 + s.kv_len));
+        Logical one;
+        const auto fill = [&](std::vector<uint16_t>& to, int64_t n) {
+            to.resize(static_cast<size_t>(n));
+            for (uint16_t& x : to) x = encode(spec.dtype, static_cast<float>(random.normal()));
+        };
+        fill(one.q, s.q_len * spec.heads * spec.dim);
+        fill(one.k, s.kv_len * spec.kv_heads * spec.dim);
+        fill(one.v, s.kv_len * spec.kv_heads * spec.dim_v);
+        one.mask.resize(static_cast<size_t>(s.q_len * s.kv_len));
+        for (uint8_t& m : one.mask) m = random.below(3) == 0 ? static_cast<uint8_t>(1 + random.below(255)) : 0;
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+// Results in logical order: [sequence][token][head][channel] and [sequence][token][head].
+struct Result {
+    std::vector<uint16_t> out;
+    std::vector<float> lse;
+    bool operator==(const Result& o) const {
+        return out == o.out && lse.size() == o.lse.size() &&
+               std::memcmp(lse.data(), o.lse.data(), lse.size() * sizeof(float)) == 0;
+    }
+};
+
+constexpr uint16_t kPoison = 0xffff;  // NaN in both formats
+
+// Logical data laid out in exactly sized arrays, NaN wherever no length reaches.
+struct Laid {
+    Problem problem;
+    Operands operands;
+    std::vector<uint16_t> q, k, v, out;
+    std::vector<float> lse;
+    std::vector<uint8_t> mask;
+    std::vector<int32_t> table;
+    const void* key_member = nullptr;
+    const void* value_member = nullptr;
+    int64_t rows_before = 0;  // of the first sequence: its padding
+
+    Laid(const Spec& spec, const std::vector<Logical>& data, uint64_t seed = 1);
+    Laid(const Laid&) = delete;
+    Result collect(const Spec& spec) const;
+};
+
+struct CacheLayout : KvLayout {
+    int64_t head_stride = 0;
+};
+
+inline CacheLayout cache_layout(const Spec& spec, int32_t dim) {
+    CacheLayout l;
+    const int64_t bs = spec.block_size, heads = spec.kv_heads;
+    l.chunk = dim;
+    if (spec.storage == Storage::contiguous) {
+        l.token_stride = heads * dim;
+        l.head_stride = dim;
+    } else if (spec.storage == Storage::paged_tokens) {
+        l.token_stride = heads * dim;
+        l.head_stride = dim;
+        l.block_stride = bs * heads * dim + 8;
+    } else if (spec.storage == Storage::paged_heads) {
+        l.token_stride = dim;
+        l.head_stride = bs * dim;
+        l.block_stride = heads * bs * dim + 24;
+    } else {
+        l.chunk = 16;
+        l.token_stride = 16;
+        l.chunk_stride = bs * 16;
+        l.head_stride = (dim + 15) / 16 * bs * 16;
+        l.block_stride = heads * l.head_stride;
+    }
+    return l;
+}
+
+inline Laid::Laid(const Spec& spec, const std::vector<Logical>& data, uint64_t seed) {
+    Random random(seed);
+    Problem& p = problem;
+    p.dtype = spec.dtype;
+    p.heads = spec.heads;
+    p.kv_heads = spec.kv_heads;
+    p.dim = spec.dim;
+    p.dim_v = spec.dim_v;
+    p.scale = spec.used_scale();
+    p.wants_lse = true;
+    int64_t rows = 0, keys = 0, mask_size = 0, max_kv = 0, blocks_a_row = 0;
+    for (const SequenceSpec& s : spec.sequences) {
+        rows += spec.pad_before + s.q_len + spec.pad_after;
+        keys += s.kv_len;
+        max_kv = std::max(max_kv, s.kv_len);
+        mask_size += s.q_len;
+        blocks_a_row = std::max(blocks_a_row, (s.kv_len + spec.block_size - 1) / spec.block_size);
+    }
+    const bool outside = spec.heads_outside;
+    p.query = outside ? RowLayout{spec.dim, rows * spec.dim} : RowLayout{spec.heads * spec.dim, spec.dim};
+    p.out = outside ? RowLayout{spec.dim_v, rows * spec.dim_v} : RowLayout{spec.heads * spec.dim_v, spec.dim_v};
+    p.lse = outside ? RowLayout{1, rows} : RowLayout{spec.heads, 1};
+    q.assign(static_cast<size_t>(rows * spec.heads * spec.dim), kPoison);
+    out.assign(static_cast<size_t>(rows * spec.heads * spec.dim_v), 0xabcd);
+    lse.assign(static_cast<size_t>(rows * spec.heads), -12345.0f);
+
+    const CacheLayout key_layout = cache_layout(spec, spec.dim), value_layout = cache_layout(spec, spec.dim_v);
+    p.key = key_layout;
+    p.value = value_layout;
+    const bool paged = spec.storage != Storage::contiguous;
+    const int64_t spare = 3;
+    const int64_t columns = blocks_a_row + 2;
+    std::vector<int32_t> free_blocks;
+    if (paged) {
+        p.block_size = spec.block_size;
+        p.block_count = blocks_a_row * static_cast<int64_t>(spec.sequences.size()) + spare;
+        for (int32_t b = 0; b < p.block_count; b++) free_blocks.push_back(b);
+        for (size_t b = free_blocks.size(); b > 1; b--) {
+            std::swap(free_blocks[b - 1], free_blocks[static_cast<size_t>(random.below(static_cast<int64_t>(b)))]);
+        }
+        k.assign(static_cast<size_t>(p.block_count * p.key.block_stride), kPoison);
+        v.assign(static_cast<size_t>(p.block_count * p.value.block_stride), kPoison);
+        table.assign(static_cast<size_t>(columns) * spec.sequences.size(), -1);
+    } else {
+        k.assign(static_cast<size_t>(keys * spec.kv_heads * spec.dim), kPoison);
+        v.assign(static_cast<size_t>(keys * spec.kv_heads * spec.dim_v), kPoison);
+    }
+    if (spec.has_mask) {
+        p.has_mask = true;
+        p.mask_row_stride = max_kv;
+        mask.assign(static_cast<size_t>(mask_size * max_kv), 0);
+    }
+
+    int64_t row = 0, key = 0, mask_row = 0;
+    for (size_t i = 0; i < spec.sequences.size(); i++) {
+        const SequenceSpec& from = spec.sequences[i];
+        const Logical& d = data[i];
+        Sequence s;
+        s.q_len = from.q_len;
+        s.kv_len = from.kv_len;
+        s.band = from.band;
+        s.pad_before = spec.pad_before;
+        s.pad_after = spec.pad_after;
+        row += spec.pad_before;
+        s.q_offset = row * p.query.token_stride;
+        s.out_offset = row * p.out.token_stride;
+        s.lse_offset = row * p.lse.token_stride;
+        for (int64_t t = 0; t < s.q_len; t++) {
+            for (int64_t h = 0; h < spec.heads; h++) {
+                for (int64_t c = 0; c < spec.dim; c++) {
+                    q[static_cast<size_t>(s.q_offset + t * p.query.token_stride + h * p.query.head_stride + c)] =
+                        d.q[static_cast<size_t>((t * spec.heads + h) * spec.dim + c)];
+                }
+            }
+        }
+        row += s.q_len + spec.pad_after;
+        s.key_head_stride = key_layout.head_stride;
+        s.value_head_stride = value_layout.head_stride;
+        if (paged) {
+            s.table_offset = static_cast<int64_t>(i) * columns;
+            for (int64_t b = 0; b * spec.block_size < s.kv_len; b++) {
+                table[static_cast<size_t>(s.table_offset + b)] = free_blocks.back();
+                free_blocks.pop_back();
+            }
+        } else {
+            s.key_offset = key * p.key.token_stride;
+            s.value_offset = key * p.value.token_stride;
+            key += s.kv_len;
+        }
+        const auto put = [&](std::vector<uint16_t>& to, const CacheLayout& l, int64_t offset, int64_t dim,
+                             const std::vector<uint16_t>& source) {
+            for (int64_t t = 0; t < s.kv_len; t++) {
+                int64_t at = offset + t * l.token_stride;
+                if (paged) {
+                    at = table[static_cast<size_t>(s.table_offset + t / spec.block_size)] * l.block_stride +
+                         t % spec.block_size * l.token_stride;
+                }
+                for (int64_t h = 0; h < spec.kv_heads; h++) {
+                    for (int64_t c = 0; c < dim; c++) {
+                        to[static_cast<size_t>(at + h * l.head_stride + c / l.chunk * l.chunk_stride + c % l.chunk)] =
+                            source[static_cast<size_t>((t * spec.kv_heads + h) * dim + c)];
+                    }
+                }
+            }
+        };
+        put(k, key_layout, s.key_offset, spec.dim, d.k);
+        put(v, value_layout, s.value_offset, spec.dim_v, d.v);
+        if (spec.has_mask) {
+            s.mask_offset = mask_row * max_kv;
+            for (int64_t t = 0; t < s.q_len; t++) {
+                for (int64_t j = 0; j < s.kv_len; j++) {
+                    mask[static_cast<size_t>((mask_row + t) * max_kv + j)] = d.mask[static_cast<size_t>(t * s.kv_len + j)];
+                }
+            }
+            mask_row += s.q_len;
+        }
+        p.sequences.push_back(s);
+    }
+    key_member = k.data();
+    value_member = v.data();
+    operands.query = q.data();
+    operands.key = &key_member;
+    operands.value = &value_member;
+    operands.mask = mask.data();
+    operands.block_table = table.data();
+    operands.out = out.data();
+    operands.lse = lse.data();
+}
+
+inline Result Laid::collect(const Spec& spec) const {
+    Result r;
+    for (const Sequence& s : problem.sequences) {
+        for (int64_t t = 0; t < s.q_len; t++) {
+            for (int64_t h = 0; h < spec.heads; h++) {
+                const int64_t at = s.out_offset + t * problem.out.token_stride + h * problem.out.head_stride;
+                for (int64_t c = 0; c < spec.dim_v; c++) r.out.push_back(out[static_cast<size_t>(at + c)]);
+                r.lse.push_back(lse[static_cast<size_t>(s.lse_offset + t * problem.lse.token_stride +
+                                                        h * problem.lse.head_stride)]);
+            }
+        }
+    }
+    return r;
+}
+
+// Runs in a workspace of exactly the size asked for, at an odd address, filled with NaN.
+inline Fault run_in_place(Laid& laid) {
+    const auto plan = Attention::plan(laid.problem);
+    std::vector<unsigned char> memory(plan->workspace_bytes() + 4, 0xff);
+    return plan->run(laid.operands, memory.data() + 4);
+}
+
+inline Result run(const Spec& spec, const std::vector<Logical>& data, uint64_t seed = 1) {
+    Laid laid(spec, data, seed);
+    const Fault fault = run_in_place(laid);
+    expect(!fault.found, "no fault in " + spec.name());
+    return laid.collect(spec);
+}
+
+inline bool sees(const Spec& spec, size_t sequence, const Logical& d, int64_t i, int64_t j) {
+    const SequenceSpec& s = spec.sequences[sequence];
+    if (j < i + s.band.first || j > i + s.band.last) return false;
+    return !spec.has_mask || d.mask[static_cast<size_t>(i * s.kv_len + j)] == 0;
+}
+
+struct Exact {
+    std::vector<double> out, lse;
+};
+
+inline Exact reference(const Spec& spec, const std::vector<Logical>& data) {
+    Exact r;
+    const int64_t group = spec.heads / spec.kv_heads;
+    const double scale = spec.used_scale();
+    for (size_t n = 0; n < spec.sequences.size(); n++) {
+        const SequenceSpec& s = spec.sequences[n];
+        const Logical& d = data[n];
+        const auto wide = [&](const std::vector<uint16_t>& codes) {
+            std::vector<double> x;
+            for (const uint16_t code : codes) x.push_back(decode(spec.dtype, code));
+            return x;
+        };
+        const std::vector<double> q = wide(d.q), k = wide(d.k), v = wide(d.v);
+        for (int64_t i = 0; i < s.q_len; i++) {
+            for (int64_t h = 0; h < spec.heads; h++) {
+                const int64_t hk = h / group;
+                std::vector<double> score(static_cast<size_t>(s.kv_len), -INFINITY);
+                double top = -INFINITY;
+                for (int64_t j = 0; j < s.kv_len; j++) {
+                    if (!sees(spec, n, d, i, j)) continue;
+                    double dot = 0;
+                    const double* a = q.data() + (i * spec.heads + h) * spec.dim;
+                    const double* b = k.data() + (j * spec.kv_heads + hk) * spec.dim;
+                    for (int64_t c = 0; c < spec.dim; c++) dot += a[c] * b[c];
+                    score[static_cast<size_t>(j)] = dot * scale;
+                    top = std::max(top, dot * scale);
+                }
+                double sum = 0;
+                std::vector<double> acc(static_cast<size_t>(spec.dim_v), 0.0);
+                for (int64_t j = 0; j < s.kv_len; j++) {
+                    if (score[static_cast<size_t>(j)] == -INFINITY) continue;
+                    const double e = std::exp(score[static_cast<size_t>(j)] - top);
+                    sum += e;
+                    const double* b = v.data() + (j * spec.kv_heads + hk) * spec.dim_v;
+                    for (int64_t c = 0; c < spec.dim_v; c++) acc[static_cast<size_t>(c)] += e * b[c];
+                }
+                for (const double x : acc) r.out.push_back(sum > 0 ? x / sum : 0.0);
+                r.lse.push_back(sum > 0 ? top + std::log(sum) : INFINITY);
+            }
+        }
+    }
+    return r;
+}
+
+struct Error {
+    double rms = 0;      // of the output's error / of the output
+    double worst = 0;    // largest error / RMS of the output
+    double lse = 0;      // largest |error| / max(1, |lse|)
+    bool shape = true;   // infinities and zeros where they belong
+};
+
+inline Error compare(const Spec& spec, const Result& got, const Exact& want) {
+    Error e;
+    double square = 0, error = 0;
+    for (size_t i = 0; i < want.out.size(); i++) {
+        const double x = decode(spec.dtype, got.out[i]);
+        if (!std::isfinite(x)) e.shape = false;
+        square += want.out[i] * want.out[i];
+        error += (x - want.out[i]) * (x - want.out[i]);
+        e.worst = std::max(e.worst, std::fabs(x - want.out[i]));
+    }
+    if (square > 0) {
+        e.rms = std::sqrt(error / square);
+        e.worst /= std::sqrt(square / static_cast<double>(want.out.size()));
+    } else if (error != 0) {
+        e.shape = false;
+    }
+    for (size_t i = 0; i < want.lse.size(); i++) {
+        if (std::isinf(want.lse[i]) || !std::isfinite(got.lse[i])) {
+            if (static_cast<double>(got.lse[i]) != want.lse[i]) e.shape = false;
+            continue;
+        }
+        e.lse = std::max(e.lse, std::fabs(got.lse[i] - want.lse[i]) / std::max(1.0, std::fabs(want.lse[i])));
+    }
+    return e;
+}
+
+// The limits that the engine promises.
+inline double rms_limit(Dtype dtype) { return dtype == Dtype::f16 ? 0.00030 : 0.0020; }
+constexpr double kLseLimit = 2e-6;
+
+inline void check_against_reference(const Spec& spec, const std::vector<Logical>& data, const Result& got,
+                                    double slack = 1.0) {
+    const Error e = compare(spec, got, reference(spec, data));
+    if (e.shape && e.rms <= rms_limit(spec.dtype) * slack && e.lse <= kLseLimit) return;
+    char text[160];
+    std::snprintf(text, sizeof text, " [%s]: rms %.6f, worst %.4f, lse %.2e, shape %s", target_name(target_in_use()),
+                  e.rms, e.worst, e.lse, e.shape ? "ok" : "wrong");
+    fail(spec.name() + text);
+}
+
+template <class Body>
+void for_each_target(Body body) {
+    for (int i = 0; i < target_count(); i++) {
+        if (!target_usable(i)) {
+            std::printf("skipped: %s is not usable here\n", target_name(i));
+            continue;
+        }
+        expect(force_target(i), "forcing a usable target");
+        body(i);
+    }
+    force_target(-1);
+}
+
+}  // namespace engine_test
