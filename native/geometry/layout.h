@@ -33,11 +33,11 @@ struct InputLayout {
 };
 
 inline constexpr InputLayout kInputLayouts[] = {
-    {"BSH", Order::bsh, Order::bsh},        {"BSND", Order::bsnd, Order::bsnd},
-    {"BNSD", Order::bnsd, Order::bnsd},     {"TND", Order::tnd, Order::tnd},
-    {"NTD", Order::ntd, Order::ntd},        {"BSH_BNSD", Order::bsh, Order::bnsd},
+    {"BSH", Order::bsh, Order::bsh},         {"BSND", Order::bsnd, Order::bsnd},
+    {"BNSD", Order::bnsd, Order::bnsd},      {"TND", Order::tnd, Order::tnd},
+    {"NTD", Order::ntd, Order::ntd},         {"BSH_BNSD", Order::bsh, Order::bnsd},
     {"BSND_BNSD", Order::bsnd, Order::bnsd}, {"BNSD_BSND", Order::bnsd, Order::bsnd},
-    {"NTD_TND", Order::ntd, Order::tnd},    {"BSH_NBSD", Order::bsh, Order::nbsd},
+    {"NTD_TND", Order::ntd, Order::tnd},     {"BSH_NBSD", Order::bsh, Order::nbsd},
     {"BSND_NBSD", Order::bsnd, Order::nbsd}, {"BNSD_NBSD", Order::bnsd, Order::nbsd},
     {"TND_NTD", Order::tnd, Order::ntd},
 };

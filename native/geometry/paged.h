@@ -9,10 +9,19 @@
 namespace acl_attn::geometry {
 
 enum class CacheOrder : uint8_t {
-    bnbsh = 3,   // (blocks, block_size, heads * dim)
-    bnnbsd = 4,  // (blocks, heads, block_size, dim)
-    nz = 5,      // (blocks, heads, dim / chunk, block_size, chunk)
+    bnbsh = 3,
+    bnnbsd = 4,
+    nz = 5,
 };
+
+constexpr const char* axes(CacheOrder order) {
+    switch (order) {
+        case CacheOrder::bnbsh: return "(blocks, blockSize, Nkv*D)";
+        case CacheOrder::bnnbsd: return "(blocks, Nkv, blockSize, D)";
+        case CacheOrder::nz: return "(blocks, Nkv, D/16, blockSize, 16)";
+    }
+    return "";
+}
 
 constexpr bool is_cache_rank(int rank) { return rank >= 3 && rank <= 5; }
 

@@ -61,7 +61,7 @@ Finding sizes_are_representable(Case& c) {
     const auto check = [](const std::string& name, const meta::Tensor* tensor) -> Finding {
         if (tensor == nullptr || byte_span(*tensor).representable) return {};
         return violated(name, "a tensor whose offsets fit in 62 bits",
-                      text("shape ", shape_text(*tensor), " with strides ", strides_text(*tensor)));
+                        text("shape ", shape_text(*tensor), " with strides ", strides_text(*tensor)));
     };
     for (const auto& [name, tensor] : {std::pair<const char*, const meta::Tensor*>{"query", c.query},
                                        {"attenMask", c.mask}, {"blockTable", c.block_table},
@@ -110,8 +110,9 @@ Finding cache_rank(Case& c) {
     const int rank = c.key->front()->rank;
     if (!geometry::is_cache_rank(rank)) {
         return violated("key",
-                      "with a blockTable, a cache (blocks, blockSize, Nkv*D), (blocks, Nkv, blockSize, D) or "
-                      "(blocks, Nkv, D/16, blockSize, 16)",
+                      text("with a blockTable, a cache ", geometry::axes(geometry::CacheOrder::bnbsh), ", ",
+                           geometry::axes(geometry::CacheOrder::bnnbsd), " or ",
+                           geometry::axes(geometry::CacheOrder::nz)),
                       text("shape ", shape_text(*c.key->front())));
     }
     c.cache = static_cast<geometry::CacheOrder>(rank);
@@ -168,6 +169,12 @@ Finding query_dim(Case& c) {
     c.q = geometry::extents(c.layout->query, c.query->shape, c.heads);
     c.dim = c.q.dim;
     return {};
+}
+
+Finding query_heads(Case& c) {
+    if (c.is_empty || c.q.heads == c.heads) return {};
+    return violated("query", text("numHeads = ", c.heads, " heads in ", geometry::axes(c.layout->query)),
+                    text(c.q.heads, ", shape ", shape_text(*c.query)));
 }
 
 Finding kv_rank(Case& c) {
@@ -269,6 +276,7 @@ constexpr Step kSteps[] = {
     {"COM-C-05", kv_dim},
     {"ASL-E-01", batch_size},
     {"COM-C-37", one_member_a_sequence},  // early: what follows pairs sequences with members
+    {"COM-C-03", query_heads},            // early: it is the cause of what other shapes would be blamed for
     {"COM-C-13", heads_divide},
     {"PA-S-04", block_size},
 };

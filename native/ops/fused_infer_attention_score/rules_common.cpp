@@ -25,12 +25,6 @@ Finding dims_in_range(const Case& c) {
     return {};
 }
 
-Finding query_heads(const Case& c) {
-    if (c.q.heads == c.heads) return {};
-    return violated("query", text("numHeads = ", c.heads, " heads in ", geometry::axes(c.layout->query)),
-                    text(c.q.heads, ", shape ", shape_text(*c.query)));
-}
-
 Finding out_shape(const Case& c) {
     int64_t wanted[4];
     geometry::shape(c.layout->out, {c.q.batch, c.q.tokens, c.heads, c.dim_v}, wanted);
@@ -76,6 +70,13 @@ Finding value_shapes(const Case& c) {
     return {};
 }
 
+// The value cache defines the value head dim, so only key's can be wrong.
+Finding cache_dims(const Case& c) {
+    if (c.storage != Storage::paged || c.k_cache.dim == c.dim) return {};
+    return violated("key", text("a cache of query's head dim ", c.dim, " for ", c.kv_heads, " heads"),
+                    text("head dim ", c.k_cache.dim, ", shape ", shape_text(*c.key->front())));
+}
+
 Finding list_without_blocks(const Case& c) {
     if (c.storage != Storage::list || c.block_table == nullptr) return {};
     return violated("blockTable", "nothing with a list of several key tensors",
@@ -91,12 +92,12 @@ constexpr Rule<Case> kRules[] = {
     {"COM-S-13", Tier::single, inner_precise_known},
     {"COM-C-31", Tier::consistency, list_without_blocks},
     {"COM-C-32", Tier::consistency, list_not_packed},
-    {"COM-C-01", Tier::consistency, batch_in_range},
-    {"COM-C-06", Tier::consistency, dims_in_range},
-    {"COM-C-03", Tier::consistency, query_heads},
-    {"COM-C-19", Tier::consistency, out_shape},
+    {"COM-C-28", Tier::consistency, cache_dims},
     {"COM-C-24", Tier::consistency, key_shapes},    // with 05, 23, 34, 35, 38
     {"COM-C-20", Tier::consistency, value_shapes},  // with 34, 35, 36
+    {"COM-C-01", Tier::consistency, batch_in_range},
+    {"COM-C-06", Tier::consistency, dims_in_range},
+    {"COM-C-19", Tier::consistency, out_shape},
 };
 
 }  // namespace

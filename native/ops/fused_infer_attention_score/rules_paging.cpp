@@ -45,13 +45,11 @@ Finding table_shape(const Case& c) {
                     shape_text(*c.block_table), fix);
 }
 
-Finding cache_shape(const char* name, const Case& c, const meta::Tensor& tensor, const CacheExtents& e, int64_t dim) {
-    if (e.block_size != c.call.block_size || e.heads != c.kv_heads || e.dim != dim) {
+Finding cache_shape(const char* name, const Case& c, const meta::Tensor& tensor, const CacheExtents& e) {
+    if (e.block_size != c.call.block_size || e.heads != c.kv_heads) {
         return violated(name,
-                        text("a cache of blockSize ", c.call.block_size, ", ", c.kv_heads, " heads and ", dim,
-                             " channels; ", c.cache == CacheOrder::bnbsh    ? "(blocks, blockSize, Nkv*D)"
-                                            : c.cache == CacheOrder::bnnbsd ? "(blocks, Nkv, blockSize, D)"
-                                                                            : "(blocks, Nkv, D/16, blockSize, 16)"),
+                        text("a cache ", geometry::axes(c.cache), " of blockSize ", c.call.block_size, " and ",
+                             c.kv_heads, " heads"),
                         shape_text(tensor));
     }
     if (c.cache == CacheOrder::nz && e.chunk != 16) {
@@ -61,11 +59,11 @@ Finding cache_shape(const char* name, const Case& c, const meta::Tensor& tensor,
 }
 
 Finding key_cache_shape(const Case& c) {
-    return is_paged(c) ? cache_shape("key", c, *c.key->front(), c.k_cache, c.dim) : Finding{};
+    return is_paged(c) ? cache_shape("key", c, *c.key->front(), c.k_cache) : Finding{};
 }
 
 Finding value_cache_shape(const Case& c) {
-    return is_paged(c) ? cache_shape("value", c, *c.value->front(), c.v_cache, c.dim_v) : Finding{};
+    return is_paged(c) ? cache_shape("value", c, *c.value->front(), c.v_cache) : Finding{};
 }
 
 Finding equal_block_counts(const Case& c) {

@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The operator's tests.
+add_api_test(geometry geometry.cpp)
+target_include_directories(geometry PRIVATE ${PROJECT_SOURCE_DIR}/native)
+
+add_api_test(two_phase_c two_phase.c)
+target_link_libraries(two_phase_c PRIVATE m)
+add_api_test(two_phase two_phase.cpp)
+add_api_test(two_phase_rules two_phase_rules.cpp)
+add_api_test(two_phase_fuzz two_phase_fuzz.cpp)
