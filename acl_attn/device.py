@@ -53,11 +53,11 @@ class Device:
 
     def __new__(cls, device_id: int = 0) -> Device:
         """Give the one object of the device."""
+        if isinstance(device_id, bool) or not isinstance(device_id, int):
+            raise wrong_type("device_id", "an int", type_name(device_id))
         known = cls._known.get(device_id)
         if known is not None:
             return known
-        if isinstance(device_id, bool) or not isinstance(device_id, int):
-            raise wrong_type("device_id", "an int", type_name(device_id))
         count = cls.count()
         if not 0 <= device_id < count:
             raise invalid("device_id", f"a device in 0..{count - 1}", device_id)

@@ -344,12 +344,14 @@ class HandleSet:
 
     def tensor_list(self, tensors: Sequence[Tensor]) -> ffi.CData:
         """Make an ``aclTensorList``, which owns its members."""
-        members = [_create(tensor) for tensor in tensors]
-        handle = lib.aclCreateTensorList(members, len(members))
-        if not handle:
+        members: list[ffi.CData] = []
+        try:
+            members.extend(_create(tensor) for tensor in tensors)
+            handle = check_handle(lib.aclCreateTensorList(members, len(members)), "aclCreateTensorList")
+        except BaseException:
             for member in members:
                 lib.aclDestroyTensor(member)
-            check_handle(handle, "aclCreateTensorList")
+            raise
         self._objects.append((lib.aclDestroyTensorList, handle))
         return handle
 

@@ -19,7 +19,7 @@ def rows(layout: str, canonical: np.ndarray) -> np.ndarray:
     """Order (B, S, N, D) as the layout's first part says; packed layouts take one sequence."""
     order = layout.split("_", maxsplit=1)[0]
     if order == "BSH":
-        return canonical.reshape(*canonical.shape[:2], -1)
+        return np.ascontiguousarray(canonical.reshape(*canonical.shape[:2], -1))
     if "T" in order:
         packed = canonical[0]
         return np.ascontiguousarray(packed if order == "TND" else packed.transpose(1, 0, 2))
