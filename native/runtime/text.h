@@ -13,6 +13,8 @@
 namespace acl_attn {
 
 inline void append_part(std::string& out, std::string_view part) { out += part; }
+// Without this overload a literal would rather become an address than a string_view.
+inline void append_part(std::string& out, const char* part) { out += part; }
 inline void append_part(std::string& out, const void* address) {
     char digits[24];
     std::snprintf(digits, sizeof digits, "%p", address);
