@@ -29,19 +29,17 @@ import acl_attn  # noqa: E402 - after the path is right
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
     """Fail a test that leaves objects of the library behind."""
-    before = _alive()
+    before = acl_attn.live_objects()
     yield
-    after = _alive()
-    assert after == before, f"objects left behind: {_difference(before, after)}"
-
-
-def _alive() -> dict[str, int]:
     gc.collect()
-    return acl_attn.live_objects()
+    left = {kind: count - before[kind] for kind, count in acl_attn.live_objects().items() if count != before[kind]}
+    assert not left, f"objects left behind: {left}"
 
 
-def _difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    return {kind: after[kind] - count for kind, count in before.items() if after[kind] != count}
+def pytest_collection_finish() -> None:
+    """Keep what importing has made out of the collections that follow each test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

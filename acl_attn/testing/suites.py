@@ -12,7 +12,7 @@ from typing import Any
 
 from acl_attn.testing.cases import Case
 
-HEADS: dict[str, dict[str, int]] = {
+HEADS: dict[str, dict[str, Any]] = {
     "mha": {"heads": 3, "kv_heads": 3},
     "gqa3": {"heads": 6, "kv_heads": 2},
     "mqa": {"heads": 5, "kv_heads": 1},
@@ -28,7 +28,7 @@ MASKS: dict[str, dict[str, Any]] = {
 }
 
 # Fewer, as many and more keys than rows; one row; one key.
-MIXED: dict[str, tuple[int, ...]] = {"q_lengths": (37, 1, 18, 40, 2), "kv_lengths": (70, 33, 18, 9, 1)}
+MIXED: dict[str, Any] = {"q_lengths": (37, 1, 18, 40, 2), "kv_lengths": (70, 33, 18, 9, 1)}
 
 CORRECTNESS: tuple[Case, ...] = tuple(
     Case(f"{heads}-{mask}", **MIXED, **HEADS[heads], **MASKS[mask]) for heads in HEADS for mask in MASKS
