@@ -95,7 +95,9 @@ struct Scratch {
     // prefill only
     float* key_panels;                 // [panel][steps of dim][nr]
     float* value_panels;               // [panel][steps of kTileKeys][nr]
-    uint16_t* probabilities;           // [2][rows][kScoreStride]: bf16, and what its rounding left; paired form only
+    // prefill in the paired form only
+    uint16_t* probabilities;           // [2][rows][kScoreStride]: bf16, and what its rounding left
+    float* aside;                      // [rows][padded dim_v]: sums of the values set aside
 };
 
 struct Kernels {

@@ -34,6 +34,7 @@ public:
             for (int g = 0; g < groups_; g++) softmax(g);
             accumulate();
         }
+        if (any_aside_) join_aside();
         for (int r = 0; r < rows_; r++) {
             finish_row<T>(b_, b_.row_begin + r, s_.out + r * ldo_,
                           {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]});
@@ -191,11 +192,35 @@ private:
                 }
             }
         }
-        if (!exceptional_) return;
+        if (kPaired && any_aside_) rescale_aside();
+        if (exceptional_) add_aside();
+    }
+
+    void add_aside() {
+        // The pair instruction takes subnormal accumulators for 0: what may be subnormal is summed elsewhere.
+        float* sums = kPaired ? s_.aside : s_.out;
+        if (kPaired && !any_aside_) {
+            any_aside_ = true;
+            __builtin_memset(sums, 0, sizeof(float) * rows_ * ldo_);
+        }
         for (int r = 0; r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             add_set_aside<T>(b_, row, visible_keys(b_, row), tile_, begin_, end_, s_.value_classes, s_.value_originals,
-                             [&](int k) { return scores(r)[k]; }, s_.out + r * ldo_);
+                             [&](int k) { return scores(r)[k]; }, sums + r * ldo_);
+        }
+    }
+
+    void rescale_aside() {
+        for (int r = 0; r < rows_; r++) {
+            if (ranges_[r / kMr].empty() || s_.row_rescale[r] == 1.0f) continue;
+            float* sums = s_.aside + r * ldo_;
+            for (int c = 0; c < ldo_; c += kLanes) store(sums + c, load<vf>(sums + c) * splat(s_.row_rescale[r]));
+        }
+    }
+
+    void join_aside() {
+        for (int i = 0; i < rows_ * ldo_; i += kLanes) {
+            store(s_.out + i, load<vf>(s_.out + i) + load<vf>(s_.aside + i));
         }
     }
 
@@ -222,6 +247,7 @@ private:
     int rows_ = 0, groups_ = 0;
     int ldo_ = 0, ldq_ = 0, steps_ = 0;
     bool exceptional_ = false;  // some value of the tile was set aside
+    bool any_aside_ = false;    // s_.aside holds sums
     Range ranges_[kMaxBlockRows / kMr];
 };
 

@@ -42,7 +42,10 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
         const size_t steps = round_up(static_cast<size_t>(problem.dim), depth) / depth;
         s.key_panels = arena.take<float>(round_up(tile, nr) * steps);
         s.value_panels = arena.take<float>(round_up(dim_v, nr) * (tile / depth));
-        if (paired) s.probabilities = arena.take<uint16_t>(2 * rows * kScoreStride);
+        if (paired) {
+            s.probabilities = arena.take<uint16_t>(2 * rows * kScoreStride);
+            s.aside = arena.take<float>(rows * dim_v);
+        }
     }
     return s;
 }

@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "engine/attention.h"
 #include "formats/half.h"
 
@@ -18,6 +22,29 @@ using namespace acl_attn::engine;
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Large arrays on huge pages where the system grants them, as NumPy's are.
+template <class T>
+struct HugePages {
+    using value_type = T;
+    HugePages() = default;
+    template <class U>
+    HugePages(const HugePages<U>&) {}
+    T* allocate(size_t n) {
+        constexpr size_t page = size_t{1} << 21;
+        const size_t bytes = (n * sizeof(T) + page - 1) / page * page;
+        void* p = std::aligned_alloc(page, bytes);
+        if (p == nullptr) std::abort();
+#ifdef __linux__
+        madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+        return static_cast<T*>(p);
+    }
+    void deallocate(T* p, size_t) { std::free(p); }
+    bool operator==(const HugePages&) const { return true; }
+    bool operator!=(const HugePages&) const { return false; }
+};
+using Codes = std::vector<uint16_t, HugePages<uint16_t>>;
 
 struct Case {
     const char* name;
@@ -58,17 +85,17 @@ void bench(const Case& c) {
     p.block_count = static_cast<int64_t>(table.size());
     for (size_t i = table.size(); i > 1; i--) std::swap(table[i - 1], table[static_cast<size_t>(std::rand()) % i]);
     const auto fill = [&](int64_t n) {
-        std::vector<uint16_t> x(static_cast<size_t>(n));
+        Codes x(static_cast<size_t>(n));
         for (uint16_t& v : x) {
             const float f = static_cast<float>(std::rand()) / static_cast<float>(RAND_MAX) * 3.4f - 1.7f;
             v = c.dtype == Dtype::f16 ? acl_attn::formats::encode_f16(f) : acl_attn::formats::encode_bf16(f);
         }
         return x;
     };
-    const std::vector<uint16_t> q = fill(c.batch * c.q_len * c.heads * c.dim);
-    const std::vector<uint16_t> k = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
-    const std::vector<uint16_t> v = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
-    std::vector<uint16_t> out(q.size());
+    const Codes q = fill(c.batch * c.q_len * c.heads * c.dim);
+    const Codes k = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
+    const Codes v = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
+    Codes out(q.size());
     const void *key = k.data(), *value = v.data();
     Operands operands;
     operands.query = q.data();
@@ -77,7 +104,7 @@ void bench(const Case& c) {
     operands.block_table = table.data();
     operands.out = out.data();
     const auto plan = Attention::plan(p);
-    std::vector<char> workspace(plan->workspace_bytes());
+    std::vector<char, HugePages<char>> workspace(plan->workspace_bytes());
     plan->run(operands, workspace.data());
     std::vector<double> times;
     const double start = now();

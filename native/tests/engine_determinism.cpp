@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bit for bit: a result does not depend on threads, batch neighbours, or where K and V lie, and not on anything that a
+// row does not see.
+#include <cstring>
+
+#include "engine_support.h"
+
+using namespace engine_test;
+
+namespace {
+
+Spec mixed(Dtype dtype, Storage storage, bool has_mask) {
+    Spec spec;
+    spec.dtype = dtype;
+    spec.storage = storage;
+    spec.has_mask = has_mask;
+    spec.heads = 6;
+    spec.kv_heads = 2;
+    spec.dim = 80;
+    spec.dim_v = 48;
+    const Band causal{kOpenFirst, 0};
+    spec.sequences = {{1, 1100, {}},         {3, 700, {-650, 690}}, {300, 300, causal}, {20, 2100, {kOpenFirst, 2080}},
+                      {0, 9, {}},            {5, 0, {}},            {40, 257, {-40, 30}}};
+    if (!has_mask) spec.sequences.push_back({400, 520, {-100, 200}});
+    return spec;
+}
+
+void threads() {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        const Spec spec = mixed(dtype, Storage::contiguous, false);
+        const std::vector<Logical> data = make_logical(spec, 11);
+        set_thread_count(1);
+        const Result one = run(spec, data);
+        check_against_reference(spec, data, one);
+        for (const int count : {2, 5}) {
+            set_thread_count(count);
+            for (int repeat = 0; repeat < 3; repeat++) {
+                expect(run(spec, data) == one, spec.name() + ": same bits on " + std::to_string(count) + " threads");
+            }
+        }
+        set_thread_count(0);
+    }
+}
+
+void neighbours() {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        for (const bool has_mask : {false, true}) {
+            const Spec spec = mixed(dtype, Storage::contiguous, has_mask);
+            const std::vector<Logical> data = make_logical(spec, 12);
+            const Result together = run(spec, data);
+            size_t out_at = 0, lse_at = 0;
+            for (size_t n = 0; n < spec.sequences.size(); n++) {
+                Spec alone = spec;
+                alone.sequences = {spec.sequences[n]};
+                const Result single = run(alone, {data[n]});
+                expect(std::memcmp(single.out.data(), together.out.data() + out_at, single.out.size() * 2) == 0 &&
+                           std::memcmp(single.lse.data(), together.lse.data() + lse_at, single.lse.size() * 4) == 0,
+                       alone.name() + ": same bits alone");
+                out_at += single.out.size();
+                lse_at += single.lse.size();
+            }
+        }
+    }
+}
+
+void storages() {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        for (const bool has_mask : {false, true}) {
+            const Spec dense = mixed(dtype, Storage::contiguous, has_mask);
+            const std::vector<Logical> data = make_logical(dense, 13);
+            const Result want = run(dense, data);
+            for (const Storage storage : {Storage::paged_tokens, Storage::paged_heads, Storage::paged_chunks}) {
+                for (const int32_t block_size : {16, 48, 128, 512}) {
+                    Spec paged = mixed(dtype, storage, has_mask);
+                    paged.block_size = block_size;
+                    for (const bool outside : {false, true}) {
+                        paged.heads_outside = outside;
+                        expect(run(paged, data, 3) == want, paged.name() + ": same bits as contiguous");
+                    }
+                }
+            }
+        }
+    }
+}
+
+// A row's bits do not change with the rows beside it: the same rows as part of a longer prefill.
+void row_blocks() {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        Spec spec;
+        spec.dtype = dtype;
+        spec.dim = spec.dim_v = 64;
+        spec.sequences = {{1000, 1000, {kOpenFirst, 0}}};
+        std::vector<Logical> data = make_logical(spec, 14);
+        const Result all = run(spec, data);
+        Spec part = spec;
+        const int64_t first = 333, count = 500;
+        part.sequences = {{count, 1000, {kOpenFirst, first}}};
+        Logical cut = data[0];
+        cut.q.assign(data[0].q.begin() + first * spec.dim, data[0].q.begin() + (first + count) * spec.dim);
+        cut.mask.assign(static_cast<size_t>(count * 1000), 0);
+        const Result some = run(part, {cut});
+        expect(std::memcmp(some.out.data(), all.out.data() + first * spec.dim_v, some.out.size() * 2) == 0,
+               "the same bits in other row blocks");
+    }
+}
+
+// Numbers that no row sees may be anything.
+void hidden_numbers() {
+    const uint16_t poisons[] = {0xffff, 0x7f80, 0xff80, 0x7c00, 0xfc00, 0x7f7f, 0x0001};
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        for (const bool has_mask : {false, true}) {
+            Spec spec = mixed(dtype, Storage::contiguous, has_mask);
+            const std::vector<Logical> clean = make_logical(spec, 15);
+            const Result want = run(spec, clean);
+            for (const uint16_t poison : poisons) {
+                // Poisons every eleventh key; compares the rows that see none of them.
+                std::vector<Logical> dirty = clean;
+                for (size_t n = 0; n < dirty.size(); n++) {
+                    for (int64_t j = static_cast<int64_t>(n) + 3; j < spec.sequences[n].kv_len; j += 11) {
+                        const int64_t kd = spec.kv_heads * spec.dim, vd = spec.kv_heads * spec.dim_v;
+                        std::fill_n(dirty[n].k.begin() + j * kd, kd, poison);
+                        for (int64_t c = j % 3; c < vd; c += 3) dirty[n].v[static_cast<size_t>(j * vd + c)] = poison;
+                    }
+                }
+                std::vector<Logical> masked = dirty, masked_clean = clean;
+                Spec with_mask = spec;
+                with_mask.has_mask = true;
+                for (size_t n = 0; n < dirty.size(); n++) {
+                    if (!has_mask) std::fill(masked[n].mask.begin(), masked[n].mask.end(), 0);
+                    const SequenceSpec& s = spec.sequences[n];
+                    for (int64_t i = 0; i < s.q_len; i += 2) {  // even rows do not see the poison
+                        for (int64_t j = static_cast<int64_t>(n) + 3; j < s.kv_len; j += 11) {
+                            masked[n].mask[static_cast<size_t>(i * s.kv_len + j)] = 1;
+                        }
+                    }
+                    masked_clean[n].mask = masked[n].mask;
+                }
+                const Result a = run(with_mask, masked), b = run(with_mask, masked_clean);
+                size_t row = 0;
+                for (size_t n = 0; n < dirty.size(); n++) {
+                    for (int64_t i = 0; i < spec.sequences[n].q_len; i++) {
+                        for (int64_t h = 0; h < spec.heads; h++, row++) {
+                            bool touched = false;
+                            for (int64_t j = static_cast<int64_t>(n) + 3; j < spec.sequences[n].kv_len; j += 11) {
+                                touched = touched || sees(with_mask, n, masked[n], i, j);
+                            }
+                            if (touched) continue;
+                            const size_t at = row * static_cast<size_t>(spec.dim_v);
+                            expect(std::memcmp(&a.out[at], &b.out[at], static_cast<size_t>(spec.dim_v) * 2) == 0 &&
+                                       std::memcmp(&a.lse[row], &b.lse[row], 4) == 0,
+                                   with_mask.name() + ": hidden " + std::to_string(poison) + " changed row " +
+                                       std::to_string(i) + " of sequence " + std::to_string(n));
+                        }
+                    }
+                }
+            }
+            expect(run(spec, clean) == want, "runs repeat");
+        }
+    }
+}
+
+}  // namespace
+
+int main() {
+    for_each_target([](int) {
+        threads();
+        neighbours();
+        storages();
+        row_blocks();
+        hidden_numbers();
+    });
+    return finish("engine_determinism");
+}
