@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from ._handles import Handle, adopt, destroy
 from ._lib import ffi, lib
-from ._process import reset_after_fork, use_device
+from ._process import call, reset_after_fork
 from .dtypes import as_dtype
-from .errors import ClosedError, check, invalid, type_name, wrong_type
+from .errors import ClosedError, invalid, type_name, wrong_type
 
 __all__ = ["Buffer", "WorkspaceCache", "workspace_of_stream"]
 
@@ -29,9 +29,8 @@ class _Allocation(Handle):
     nbytes: int
 
     def __init__(self, nbytes: int) -> None:
-        use_device()
         slot = ffi.new("void **")
-        check(lib.aclrtMalloc(slot, nbytes, lib.ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc")
+        call(lib.aclrtMalloc, "aclrtMalloc", slot, nbytes, lib.ACL_MEM_MALLOC_HUGE_FIRST)
         adopt(self, slot[0], destroy, lib.aclrtFree, slot[0])
         self.nbytes = nbytes
 

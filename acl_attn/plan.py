@@ -19,9 +19,9 @@ from typing import Any, Protocol
 from ._handles import destroy
 from ._inflight import keep
 from ._lib import ffi, lib
-from ._process import forget_device, reset_after_fork, use_device
+from ._process import regain_device, reset_after_fork, use_device
 from .device import StreamLike, stream_pointer
-from .errors import ClosedError, check, error, invalid
+from .errors import AclAttnError, ClosedError, check, error, invalid
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
 from .tensor import ArrayLike, HandleSet, Tensor, as_tensor
 
@@ -83,28 +83,38 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     queue = ffi.NULL if stream is None else stream_pointer(stream)
     handles = HandleSet()
     try:
-        size, executor = _phase_one(call, call.arguments(handles))
-        try:
-            workspace = workspace_cache.borrow(size) if stream is None else workspace_of_stream(queue, size)
-        except BaseException:
-            lib.aclDestroyAclOpExecutor(executor)
-            raise
-        pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-        if stream is None:
-            try:
-                status = lib.aclAttnRun(pointer, size, executor, queue)
-            finally:
-                workspace_cache.give_back(workspace)
-        else:
-            status = call.operator.phase_two(pointer, size, executor, queue)
-        if status:
-            if status == lib.ACL_ERROR_RT_CONTEXT_NULL:
-                forget_device()
-            raise error(status, call.operator.name, call.parameter_names)
-        if stream is not None:
-            keep(queue, call.operands(), workspace)
+        arguments = call.arguments(handles)
+        failure = _both_phases(call, arguments, queue)
+        if failure and regain_device(device):
+            failure = _both_phases(call, arguments, queue)
+        if failure:
+            raise failure
     finally:
         handles.destroy()
+
+
+def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> AclAttnError | None:
+    size, executor = _phase_one(call, arguments)
+    waits = queue == ffi.NULL
+    try:
+        workspace = workspace_cache.borrow(size) if waits else workspace_of_stream(queue, size)
+    except BaseException:
+        lib.aclDestroyAclOpExecutor(executor)
+        raise
+    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
+    status = _launch(call, pointer, size, executor, queue)
+    if waits:
+        workspace_cache.give_back(workspace)
+    elif not status:
+        keep(queue, call.operands(), workspace)
+    return error(status, call.operator.name, call.parameter_names) if status else None
+
+
+def _launch(call: Call, workspace: ffi.CData, size: int, executor: ffi.CData, queue: ffi.CData) -> int:
+    """Phase two: on a stream, or, without one, on the current context's default stream and waited for."""
+    if queue == ffi.NULL:
+        return int(lib.aclAttnRun(workspace, size, executor, queue))
+    return call.operator.phase_two(workspace, size, executor, queue)
 
 
 @dataclass(frozen=True)
@@ -229,10 +239,12 @@ class OperatorPlan:
             else:
                 scratch = self._own_workspace(size) if stream is None else workspace_of_stream(queue, size)
                 pointer = ffi.NULL if scratch is None else pointer_of(scratch)
-            if stream is None:
-                status = lib.aclAttnRun(pointer, size, executor, queue)
-            else:
-                status = self._call.operator.phase_two(pointer, size, executor, queue)
+            status = _launch(self._call, pointer, size, executor, queue)
+            if status:
+                failure = error(status, self._call.operator.name, self._call.parameter_names)
+                if not regain_device(self._device if stream is None else None):
+                    raise failure
+                status = _launch(self._call, pointer, size, executor, queue)
         if status:
             raise error(status, self._call.operator.name, self._call.parameter_names)
         if stream is not None:

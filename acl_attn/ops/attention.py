@@ -51,8 +51,8 @@ def attention(
     Parameters
     ----------
     query : array-like
-        float16 or bfloat16: ``(B, S, N, D)``, or ``(T, N, D)`` with the sequences packed one behind the other, or
-        what `layout` says.
+        Of dtype float16 or bfloat16: ``(B, S, N, D)``, or ``(T, N, D)`` with the sequences packed one behind the
+        other, or what `layout` says.
     key, value : array-like or sequence of array-likes
         Of query's dtype, with as many heads as query or a divisor of it. Ordered like query; or a list of one array
         for each sequence, each with its own length; or, with `block_table`, a paged cache of shape
@@ -74,8 +74,8 @@ def attention(
     scale : float, optional
         What scores are multiplied by; ``1 / sqrt(D)`` without it.
     block_table : array-like, optional
-        int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that `kv_lengths`
-        does not reach are not read.
+        Of dtype int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that
+        `kv_lengths` does not reach are not read.
     block_size : int, optional
         Tokens of a block; taken from the cache's shape without it.
     out : array-like, optional
@@ -159,12 +159,28 @@ class Plan(OperatorPlan):
         An array to use when `run` is given none, or a `Spec` of what will be given.
     key, value : array-like, Spec, or sequence of them
         Likewise.
-    layout, num_heads, num_kv_heads, q_lengths, kv_lengths, mask, window, scale, block_table, block_size, inner_precise
-        As for `attention`.
+    layout : str, optional
+        Order of axes, as for `attention`.
+    num_heads, num_kv_heads : int, optional
+        Heads of query, and of key and value.
+    q_lengths, kv_lengths : int, sequence of int or Lengths, optional
+        Tokens of each sequence; `update` changes them.
+    mask : {"causal", "causal_top_left"} or Mask, optional
+        Which keys a row sees.
+    window : tuple of int, optional
+        Keys before and after its own position that a row sees.
+    scale : float, optional
+        What scores are multiplied by.
+    block_table : array-like, optional
+        Which blocks of a paged cache hold a sequence. Its contents are read by each run.
+    block_size : int, optional
+        Tokens of a block.
     out, lse_out : array-like, optional
         Where each run writes that is not given another place. Without it each run makes a new array.
     return_lse : bool
         Whether runs return the log-sum-exp as well.
+    inner_precise : int, optional
+        The operator's precision mode.
     device : Device, optional
         Where runs without a stream go. The calling thread's device by default.
 

@@ -14,7 +14,7 @@ from ..errors import invalid, type_name, wrong_type
 from ..layouts import Geometry, Layout, cache_geometry, find_layout
 from ..lengths import Lengths, LengthsLike, as_lengths
 from ..masks import FiaMask, Mask
-from ..tensor import ArrayLike, Spec, Tensor, as_tensor
+from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
 from .fia_call import POSITION, FiaCall, members, number, snake_case_names
 
 __all__ = ["AttentionCall", "MaskLike", "prepare"]
@@ -131,8 +131,8 @@ def prepare(
         heads, number(scale, "scale"), said.pre_tokens, said.next_tokens, call.layout.name.encode(), kv_heads,
         said.sparse_mode, inner_precise, block_size, 0, wants_lse, 0, 0, 0, 0,
     ]  # fmt: skip
-    call.out_spec = Spec.of(call.layout.output_shape(shape, dim), query_tensor.dtype)
-    call.lse_spec = Spec.of(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
+    call.out_spec = known_spec(call.layout.output_shape(shape, dim), query_tensor.dtype)
+    call.lse_spec = known_spec(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
     call.fia = FiaCall(query_tensor, keys, values, optional, lengths, attributes, _NAMES)
     return call
 

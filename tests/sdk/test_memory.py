@@ -25,7 +25,7 @@ def test_a_buffer_outlives_its_close_while_an_array_uses_it() -> None:
     buffer.close()
     assert buffer.is_closed
     with pytest.raises(acl_attn.ClosedError):
-        buffer.address
+        _ = buffer.address
     assert acl_attn.live_objects()["device_memory"] == 1
     assert array.sum() == 64
     del array
@@ -138,9 +138,11 @@ class Elsewhere:
         return 12, 0
 
 
-@pytest.mark.parametrize("value", [[1.0], 1.0, None, "abc", object(), Elsewhere(), np.zeros(2, object), np.zeros(2, "S3")])
+@pytest.mark.parametrize(
+    "value", [[1.0], 1.0, None, "abc", object(), Elsewhere(), np.zeros(2, object), np.zeros(2, "S3")]
+)
 def test_what_is_no_array(value: object) -> None:
-    with pytest.raises(acl_attn.ArgumentTypeError, match="^query: expected"):
+    with pytest.raises(acl_attn.ArgumentTypeError, match=r"^query: expected"):
         as_tensor(value, "query")
 
 
