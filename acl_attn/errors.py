@@ -130,6 +130,8 @@ class ClosedError(AclAttnError, ValueError):
     """An object was used after its ``close()``."""
 
 
+_UNBOUND = lib.ACL_ATTN_STATUS_UNBOUND
+
 # Codes where a caller would branch; all others are a plain AclError.
 _MEMORY = {200000, 207001, 207018}
 _UNSUPPORTED = {200001, 200006, 207000}
@@ -202,13 +204,18 @@ def check(status: int, api: str, names: Mapping[str, str] | None = None) -> None
 def check_handle(handle: ffi.CData, api: str) -> ffi.CData:
     """Return the handle, or raise if the function gave none."""
     if not handle:
-        raise error(lib.ACL_ATTN_STATUS_UNBOUND if api in load_target().missing else 161002, api)
+        raise handle_error(api)
     return handle
+
+
+def handle_error(api: str) -> AclAttnError:
+    """Build the exception for a function that gave no handle."""
+    return error(_UNBOUND if api in load_target().missing else lib.ACLNN_ERR_PARAM_INVALID, api)
 
 
 def error(status: int, api: str, names: Mapping[str, str] | None = None) -> AclAttnError:
     """Build the exception for a status that is not 0, taking the library's message."""
-    if status == lib.ACL_ATTN_STATUS_UNBOUND:
+    if status == _UNBOUND:
         target = load_target()
         libraries = ", ".join(target.libraries)
         return BackendMissingError(f"{api}: target {target.name!r} does not export this function; loaded: {libraries}")

@@ -166,8 +166,8 @@ def test_handles_are_destroyed_together() -> None:
     before = acl_attn.live_objects()
     handles = HandleSet()
     tensor = as_tensor(np.zeros((2, 3), np.float16), "query")
-    handles.tensor(tensor)
-    handles.tensor_list([tensor, tensor])
+    handles.tensor(tensor, "query")
+    handles.tensor_list([tensor, tensor], "key")
     handles.int_array([1, 2, 3])
     alive = acl_attn.live_objects()
     assert alive["tensor"] - before["tensor"] in (1, 3)  # whether or not a list's members count
@@ -182,8 +182,8 @@ def test_a_list_that_cannot_be_made_leaves_nothing() -> None:
     handles = HandleSet()
     good = as_tensor(np.zeros((2, 3), np.float16), "key")
     bad = as_tensor(np.zeros((1,) * 9, np.float16), "key")
-    with pytest.raises(acl_attn.AclError):
-        handles.tensor_list([good, bad])
+    with pytest.raises(acl_attn.InvalidArgumentError, match="key: expected an array that the target can describe"):
+        handles.tensor_list([good, bad], "key")
     handles.destroy()
 
 
