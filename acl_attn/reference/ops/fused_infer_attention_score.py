@@ -117,6 +117,8 @@ def fused_infer_attention_score(
     lse = np.full(out.shape[:-1], np.inf)
     for sequence in range(batch):
         rows, columns = q_rows[sequence], kv_rows[sequence]
+        if not _extent(rows):
+            continue  # nobody looks at its keys, not even at its row of a block table
         visible = visible_keys(
             _extent(rows),
             _extent(columns),
