@@ -14,7 +14,7 @@ from ._lib import ffi, lib, text
 from ._process import call, use_device
 from .errors import invalid, type_name, wrong_type
 
-__all__ = ["Device", "Event", "Stream", "StreamLike", "SupportsAclStream", "stream_pointer"]
+__all__ = ["Device", "Event", "Stream", "StreamLike", "SupportsAclStream", "device_id", "stream_pointer"]
 
 _Self = TypeVar("_Self", bound="Stream | Event")
 
@@ -359,6 +359,15 @@ class Event(Handle):
 
     def __repr__(self) -> str:
         return "<Event closed>" if self.is_closed else f"<Event {self.handle:#x}>"
+
+
+def device_id(device: Device | None) -> int | None:
+    """Read an argument that chooses a device."""
+    if device is None:
+        return None
+    if not isinstance(device, Device):
+        raise wrong_type("device", "a Device", type_name(device), "use Device(number)")
+    return device.id
 
 
 StreamLike: TypeAlias = Stream | SupportsAclStream | int

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._lib import ffi
-from ..device import Device, StreamLike
+from ..device import Device, StreamLike, device_id
 from ..errors import invalid
 from ..lengths import LengthsLike
 from ..lse import LSE
@@ -141,7 +141,7 @@ def attention(
     lse = None
     if call.lse_spec is not None:
         lse, fia.lse = _output(lse_out, "lse_out", call.lse_spec)
-    run_once(fia, stream, None if device is None else device.id)
+    run_once(fia, stream, device_id(device))
     return result if lse is None else (result, _typed_lse(lse, call))
 
 
@@ -255,7 +255,7 @@ class Plan(OperatorPlan):
         if call.lse_spec is not None:
             fia.lse = _first_output(lse_out, "lse_out", call.lse_spec)
             slots.append(Slot(LSE_ARGUMENT, 1, is_output=True))
-        super().__init__(fia, slots, None if device is None else device.id)
+        super().__init__(fia, slots, device_id(device))
 
     @property
     def out_spec(self) -> Spec:

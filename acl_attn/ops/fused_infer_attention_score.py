@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device import Device, StreamLike
+from ..device import Device, StreamLike, device_id
 from ..errors import invalid, type_name, wrong_type
 from ..layouts import Layout, cache_geometry, find_layout
 from ..lengths import Lengths
@@ -236,7 +236,7 @@ def fused_infer_attention_score(
         lse = as_output(softmax_lse, "softmax_lse", None, np.dtype(np.float32))
     call = FiaCall(query_tensor, keys, values, tensors, lengths, attributes, _NAMES)
     call.out, call.lse = out, lse
-    run_once(call, stream, None if device is None else device.id)
+    run_once(call, stream, device_id(device))
     return attention_out, softmax_lse if softmax_lse_flag else None
 
 
