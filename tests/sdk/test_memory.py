@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import ml_dtypes
@@ -29,6 +30,14 @@ def test_a_buffer_outlives_its_close_while_an_array_uses_it() -> None:
     assert acl_attn.live_objects()["device_memory"] == 1
     assert array.sum() == 64
     del array
+    assert acl_attn.live_objects()["device_memory"] == 0
+
+
+def test_memory_can_be_let_go_in_any_thread() -> None:
+    buffers = [Buffer(1 << 20)]
+    thread = threading.Thread(target=buffers.clear)
+    thread.start()
+    thread.join()
     assert acl_attn.live_objects()["device_memory"] == 0
 
 
