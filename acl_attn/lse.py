@@ -46,9 +46,9 @@ class LSE:
     Examples
     --------
     >>> import numpy as np
-    >>> foreign = np.zeros((1, 1, 2), np.float32)  # base 2, tokens by heads
-    >>> LSE.from_array(foreign[..., None], "TND", base=2).array.shape
-    (1, 1, 2, 1)
+    >>> foreign = np.full((5, 2, 1), 3.0)  # base 2, (T, N, 1)
+    >>> round(float(LSE.from_array(foreign, "TND", base=2).array[0, 0, 0]), 4)
+    2.0794
     """
 
     array: npt.NDArray[Any]
