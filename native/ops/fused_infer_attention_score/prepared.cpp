@@ -2,67 +2,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_infer_attention_score/prepared.h"
 
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "engine/attention.h"
 #include "ops/fused_infer_attention_score/describe.h"
 #include "ops/fused_infer_attention_score/plan.h"
+#include "ops/fused_infer_attention_score/rules.h"
 #include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 namespace {
 
-// A tensor's first element lies `offset` bytes behind the address that the tensor was given.
+// The tensors of a call in one row: these, then the members of key, then those of value.
+enum Slot : size_t { kSlotQuery, kSlotMask, kSlotTable, kSlotOut, kSlotLse, kFirstMember };
+
 struct Place {
     bool present = false;
-    bool empty = true;
-    int64_t offset = 0;
+    size_t element_bytes = 0;
+    int64_t offset = 0;  // bytes from the address that the tensor was given to its first element
+    ByteSpan span;       // from the same address
+    std::string name;
 
-    bool takes(const void* address) const { return present && (empty || address != nullptr); }
-    void* at(void* address) const { return address == nullptr ? nullptr : static_cast<char*>(address) + offset; }
+    bool has_elements() const { return span.begin < span.end; }
 };
 
-Place place_of(const meta::Tensor* tensor) {
-    if (tensor == nullptr) return {};
-    return {true, tensor->is_empty(), tensor->offset * meta::dtype_bits(tensor->dtype) / 8};
-}
-
-struct Places {
-    Place query, mask, block_table, out, lse;
-    std::vector<Place> key, value;
-};
-
-// Of the first elements. Never changed once a task may hold it.
-struct Addresses {
-    void* query = nullptr;
-    std::vector<const void*> key, value;
-    void* mask = nullptr;
-    void* block_table = nullptr;
-    void* out = nullptr;
-    void* lse = nullptr;
-};
+// Of first elements, by slot. Never changed once a task may hold it.
+using Addresses = std::vector<void*>;
 
 class AttentionTask final : public runtime::Task {
 public:
-    AttentionTask(std::shared_ptr<const engine::Attention> attention, int64_t block_count,
+    AttentionTask(std::shared_ptr<const engine::Attention> attention, int64_t block_count, size_t members,
                   std::shared_ptr<const Addresses> addresses, void* workspace)
         : attention_(std::move(attention)),
           block_count_(block_count),
+          members_(members),
           addresses_(std::move(addresses)),
           workspace_(workspace) {}
 
     runtime::TaskResult run() noexcept override {
+        const Addresses& at = *addresses_;
         engine::Operands operands;
-        if (attention_ == nullptr) return {};
-        operands.query = addresses_->query;
-        operands.key = addresses_->key.data();
-        operands.value = addresses_->value.data();
-        operands.mask = static_cast<const uint8_t*>(addresses_->mask);
-        operands.block_table = static_cast<const int32_t*>(addresses_->block_table);
-        operands.out = addresses_->out;
-        operands.lse = static_cast<float*>(addresses_->lse);
+        operands.query = at[kSlotQuery];
+        operands.key = at.data() + kFirstMember;
+        operands.value = at.data() + kFirstMember + members_;
+        operands.mask = static_cast<const uint8_t*>(at[kSlotMask]);
+        operands.block_table = static_cast<const int32_t*>(at[kSlotTable]);
+        operands.out = at[kSlotOut];
+        operands.lse = static_cast<float*>(at[kSlotLse]);
         const engine::Fault fault = attention_->run(operands, workspace_);
         return fault.found ? report(fault) : runtime::TaskResult{};
     }
@@ -84,35 +71,41 @@ private:
 
     std::shared_ptr<const engine::Attention> attention_;
     int64_t block_count_;
+    size_t members_;
     std::shared_ptr<const Addresses> addresses_;
     void* workspace_;
 };
 
+// A run that is known to end in this way.
+class SettledTask final : public runtime::Task {
+public:
+    explicit SettledTask(runtime::TaskResult result) : result_(std::move(result)) {}
+    runtime::TaskResult run() noexcept override { return std::move(result_); }
+
+private:
+    runtime::TaskResult result_;
+};
+
 class PreparedAttention final : public meta::PreparedCall {
 public:
-    explicit PreparedAttention(const Case& c) {
+    explicit PreparedAttention(const Case& c) : members_(c.key->size()) {
         if (!c.is_empty) {
             engine::Problem problem = make_problem(c);
             facts_ = facts_of(c, problem);
             attention_ = engine::Attention::plan(std::move(problem));
         }
-        places_.query = place_of(c.query);
-        places_.mask = place_of(c.mask);
-        places_.block_table = place_of(c.block_table);
-        places_.out = place_of(c.out);
-        places_.lse = place_of(c.lse);
         auto addresses = std::make_shared<Addresses>();
-        addresses->query = places_.query.at(c.query->data);
-        addresses->out = places_.out.at(c.out->data);
-        if (c.reads_mask()) addresses->mask = places_.mask.at(c.mask->data);
-        if (c.storage == Storage::paged) addresses->block_table = places_.block_table.at(c.block_table->data);
-        if (c.lse != nullptr) addresses->lse = places_.lse.at(c.lse->data);
-        for (const auto& [from, places, to] :
-             {std::tuple{c.key, &places_.key, &addresses->key}, {c.value, &places_.value, &addresses->value}}) {
-            for (const TensorRef& tensor : *from) {
-                places->push_back(place_of(tensor.get()));
-                to->push_back(places->back().at(tensor->data));
-            }
+        const auto add = [&](std::string name, const meta::Tensor* tensor) {
+            places_.push_back(place_of(std::move(name), tensor));
+            addresses->push_back(tensor != nullptr ? first_element(places_.back(), tensor->data) : nullptr);
+        };
+        add(kInputNames[kQuery], c.query);
+        add(kInputNames[kAttenMask], c.reads_mask() ? c.mask : nullptr);
+        add(kInputNames[kBlockTable], c.storage == Storage::paged ? c.block_table : nullptr);
+        add(kOutputNames[kAttentionOut], c.out);
+        add(kOutputNames[kSoftmaxLse], c.lse);
+        for (const auto& [name, arg] : lists(c.call)) {
+            for (size_t i = 0; i < members_; ++i) add(text(name, "[", i, "]"), arg.list->tensors[i].get());
         }
         addresses_ = std::move(addresses);
     }
@@ -122,29 +115,24 @@ public:
     }
 
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
-        return std::make_unique<AttentionTask>(attention_, facts_.problem.block_count, addresses_, workspace);
+        if (attention_ == nullptr) return std::make_unique<SettledTask>(runtime::TaskResult{});
+        if (retargeted_) {
+            if (Finding finding = check_addresses()) {
+                return std::make_unique<SettledTask>(runtime::TaskResult{finding.code, std::move(finding.message)});
+            }
+        }
+        return std::make_unique<AttentionTask>(attention_, facts_.problem.block_count, members_, addresses_,
+                                               workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
-        if (side == meta::Side::either) {
-            const bool is_input = ir_index < kInputCount;
-            return set_address(is_input ? meta::Side::input : meta::Side::output,
-                               is_input ? ir_index : ir_index - kInputCount, member, address);
-        }
+        const size_t slot = slot_of(side, ir_index, member);
+        if (slot >= places_.size() || !places_[slot].present) return false;
         // Tasks in flight hold the present addresses, so a change goes to a copy.
         auto changed = std::make_shared<Addresses>(*addresses_);
-        if (side == meta::Side::input && (ir_index == kKey || ir_index == kValue)) {
-            const std::vector<Place>& places = ir_index == kKey ? places_.key : places_.value;
-            std::vector<const void*>& members = ir_index == kKey ? changed->key : changed->value;
-            if (member < 0 || member >= static_cast<int64_t>(places.size())) return false;
-            if (!places[member].takes(address)) return false;
-            members[member] = places[member].at(address);
-        } else {
-            const auto [place, slot] = plain_slot(side, ir_index, *changed);
-            if (member != -1 || place == nullptr || !place->takes(address)) return false;
-            *slot = place->at(address);
-        }
+        (*changed)[slot] = first_element(places_[slot], address);
         addresses_ = std::move(changed);
+        retargeted_ = true;
         return true;
     }
 
@@ -154,22 +142,67 @@ public:
     }
 
 private:
-    std::pair<const Place*, void**> plain_slot(meta::Side side, size_t ir_index, Addresses& addresses) const {
-        if (side == meta::Side::output) {
-            if (ir_index == kAttentionOut) return {&places_.out, &addresses.out};
-            if (ir_index == kSoftmaxLse) return {&places_.lse, &addresses.lse};
-            return {nullptr, nullptr};
+    static Place place_of(std::string name, const meta::Tensor* tensor) {
+        if (tensor == nullptr) return {};
+        const int bits = meta::dtype_bits(tensor->dtype);
+        return {true, static_cast<size_t>(bits / 8), tensor->offset * bits / 8, byte_span(*tensor), std::move(name)};
+    }
+
+    static void* first_element(const Place& place, void* address) {
+        return address == nullptr ? nullptr : static_cast<char*>(address) + place.offset;
+    }
+
+    // Beyond the last slot: there is no such tensor.
+    size_t slot_of(meta::Side side, size_t ir_index, int64_t member) const {
+        const size_t none = places_.size();
+        if (side == meta::Side::either && ir_index >= kInputCount) {
+            side = meta::Side::output;
+            ir_index -= kInputCount;
         }
-        if (ir_index == kQuery) return {&places_.query, &addresses.query};
-        if (ir_index == kAttenMask) return {&places_.mask, &addresses.mask};
-        if (ir_index == kBlockTable) return {&places_.block_table, &addresses.block_table};
-        return {nullptr, nullptr};
+        if (side != meta::Side::output && (ir_index == kKey || ir_index == kValue)) {
+            if (member < 0 || member >= static_cast<int64_t>(members_)) return none;
+            return kFirstMember + (ir_index == kKey ? 0 : members_) + static_cast<size_t>(member);
+        }
+        if (member != -1) return none;
+        if (side == meta::Side::output) {
+            return ir_index == kAttentionOut ? kSlotOut : ir_index == kSoftmaxLse ? kSlotLse : none;
+        }
+        return ir_index == kQuery        ? kSlotQuery
+               : ir_index == kAttenMask  ? kSlotMask
+               : ir_index == kBlockTable ? kSlotTable
+                                         : none;
+    }
+
+    // Retargeting can bring tensors together that phase one saw apart. Looked at when a run is bound, because a series
+    // of address changes may pass through such a state.
+    Finding check_addresses() const {
+        for (size_t slot = 0; slot < places_.size(); ++slot) {
+            if (!places_[slot].has_elements()) continue;
+            if (Finding f = check_address(places_[slot].name, places_[slot].element_bytes, base(slot))) return f;
+        }
+        for (const size_t out : {kSlotOut, kSlotLse}) {
+            for (size_t other = 0; other < places_.size(); ++other) {
+                if (other != out && overlap(places_[out].span, base(out), places_[other].span, base(other))) {
+                    return not_apart(places_[out].name, places_[other].name);
+                }
+            }
+        }
+        return {};
+    }
+
+    // The address that the tensor was given.
+    const void* base(size_t slot) const {
+        if ((*addresses_)[slot] == nullptr) return nullptr;
+        return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>((*addresses_)[slot]) -
+                                             static_cast<uintptr_t>(places_[slot].offset));
     }
 
     std::shared_ptr<const engine::Attention> attention_;  // null: nothing to do
     Facts facts_;
-    Places places_;
+    size_t members_;
+    std::vector<Place> places_;
     std::shared_ptr<const Addresses> addresses_;
+    bool retargeted_ = false;
 };
 
 }  // namespace

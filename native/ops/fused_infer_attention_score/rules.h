@@ -20,6 +20,10 @@ extern const Group<Case> kPagingRules;
 extern const Group<Case> kLseRules;
 extern const Group<Case> kMemoryRules;
 
+// What holds for addresses, also for those that change after phase one.
+Finding check_address(const std::string& name, size_t element_bytes, const void* data);
+Finding not_apart(const std::string& output, const std::string& other);
+
 // All of them in evaluation order, classification included. On success `subject` is filled.
 Finding first_finding(Case& subject);
 

@@ -52,11 +52,7 @@ Finding all_dense(const Case& c) {
 
 Finding addressed(const std::string& name, const meta::Tensor& tensor) {
     if (tensor.is_empty()) return {};
-    if (tensor.data == nullptr) return violated(name, "the address of its data", "a null address");
-    const size_t size = static_cast<size_t>(meta::dtype_bits(tensor.dtype) / 8);
-    const size_t excess = reinterpret_cast<uintptr_t>(tensor.data) % size;
-    if (excess == 0) return {};
-    return violated(name, text("an address that ", size, " divides"), text("one that is ", excess, " bytes off"));
+    return check_address(name, static_cast<size_t>(meta::dtype_bits(tensor.dtype) / 8), tensor.data);
 }
 
 Finding all_addressed(const Case& c) {
@@ -64,25 +60,17 @@ Finding all_addressed(const Case& c) {
     return each_output(c, addressed);
 }
 
-bool overlap(const meta::Tensor& a, const meta::Tensor& b) {
-    const ByteSpan sa = byte_span(a);
-    const ByteSpan sb = byte_span(b);
-    const intptr_t pa = reinterpret_cast<intptr_t>(a.data);
-    const intptr_t pb = reinterpret_cast<intptr_t>(b.data);
-    return sa.begin < sa.end && sb.begin < sb.end && pa + sa.begin < pb + sb.end && pb + sb.begin < pa + sa.end;
+bool share_memory(const meta::Tensor& a, const meta::Tensor& b) {
+    return overlap(byte_span(a), a.data, byte_span(b), b.data);
 }
 
-// The engine reads inputs while it writes outputs.
 Finding outputs_apart(const Case& c) {
     Finding found = each_output(c, [&](const std::string& out_name, const meta::Tensor& out) {
-        return each_input(c, [&](const std::string& name, const meta::Tensor& input) -> Finding {
-            if (!overlap(out, input)) return {};
-            return violated(out_name, "memory of its own", text("memory that overlaps ", name));
+        return each_input(c, [&](const std::string& name, const meta::Tensor& input) {
+            return share_memory(out, input) ? not_apart(out_name, name) : Finding{};
         });
     });
-    if (!found && c.lse != nullptr && overlap(*c.out, *c.lse)) {
-        return violated("softmaxLse", "memory of its own", "memory that overlaps attentionOut");
-    }
+    if (!found && c.lse != nullptr && share_memory(*c.out, *c.lse)) return not_apart("softmaxLse", "attentionOut");
     return found;
 }
 
@@ -93,6 +81,19 @@ constexpr Rule<Case> kRules[] = {
 };
 
 }  // namespace
+
+Finding check_address(const std::string& name, size_t element_bytes, const void* data) {
+    if (data == nullptr) return violated(name, "the address of its data", "a null address");
+    const size_t excess = reinterpret_cast<uintptr_t>(data) % element_bytes;
+    if (excess == 0) return {};
+    return violated(name, text("an address that ", element_bytes, " divides"),
+                    text("one that is ", excess, " bytes off"));
+}
+
+// The engine reads inputs while it writes outputs.
+Finding not_apart(const std::string& output, const std::string& other) {
+    return violated(output, "memory of its own", text("memory that overlaps ", other));
+}
 
 const Group<Case> kMemoryRules{kRules, std::size(kRules)};
 
