@@ -121,6 +121,9 @@ public:
                 return std::make_unique<SettledTask>(runtime::TaskResult{finding.code, std::move(finding.message)});
             }
         }
+        if (Finding finding = check_workspace(workspace)) {
+            return std::make_unique<SettledTask>(runtime::TaskResult{finding.code, std::move(finding.message)});
+        }
         return std::make_unique<AttentionTask>(attention_, facts_.problem.block_count, members_, addresses_,
                                                workspace);
     }
@@ -178,13 +181,28 @@ private:
     Finding check_addresses() const {
         for (size_t slot = 0; slot < places_.size(); ++slot) {
             if (!places_[slot].has_elements()) continue;
-            if (Finding f = check_address(places_[slot].name, places_[slot].element_bytes, base(slot))) return f;
+            if (Finding f = check_place(slot)) return f;
         }
         for (const size_t out : {kSlotOut, kSlotLse}) {
             for (size_t other = 0; other < places_.size(); ++other) {
                 if (other != out && overlap(places_[out].span, base(out), places_[other].span, base(other))) {
                     return not_apart(places_[out].name, places_[other].name);
                 }
+            }
+        }
+        return {};
+    }
+
+    Finding check_place(size_t slot) const {
+        return check_address(places_[slot].name, places_[slot].element_bytes, base(slot), places_[slot].span);
+    }
+
+    // Runs write to it while they read their inputs and write their outputs.
+    Finding check_workspace(const void* workspace) const {
+        const ByteSpan span{true, 0, static_cast<int64_t>(workspace_bytes())};
+        for (size_t slot = 0; slot < places_.size(); ++slot) {
+            if (overlap(span, workspace, places_[slot].span, base(slot))) {
+                return not_apart("workspace", places_[slot].name);
             }
         }
         return {};

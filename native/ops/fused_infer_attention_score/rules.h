@@ -7,6 +7,7 @@
 
 #include "ops/fused_infer_attention_score/case.h"
 #include "ops/rule.h"
+#include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 
@@ -21,7 +22,7 @@ extern const Group<Case> kLseRules;
 extern const Group<Case> kMemoryRules;
 
 // What holds for addresses, also for those that change after phase one.
-Finding check_address(const std::string& name, size_t element_bytes, const void* data);
+Finding check_address(const std::string& name, size_t element_bytes, const void* data, const ByteSpan& span);
 Finding not_apart(const std::string& output, const std::string& other);
 
 // All of them in evaluation order, classification included. On success `subject` is filled.

@@ -8,6 +8,7 @@
 
 #include "ops/fused_infer_attention_score/rules.h"
 #include "ops/tensors.h"
+#include "runtime/memory.h"
 
 namespace acl_attn::ops::fia {
 namespace {
@@ -52,7 +53,7 @@ Finding all_dense(const Case& c) {
 
 Finding addressed(const std::string& name, const meta::Tensor& tensor) {
     if (tensor.is_empty()) return {};
-    return check_address(name, static_cast<size_t>(meta::dtype_bits(tensor.dtype) / 8), tensor.data);
+    return check_address(name, static_cast<size_t>(meta::dtype_bits(tensor.dtype) / 8), tensor.data, byte_span(tensor));
 }
 
 Finding all_addressed(const Case& c) {
@@ -82,12 +83,17 @@ constexpr Rule<Case> kRules[] = {
 
 }  // namespace
 
-Finding check_address(const std::string& name, size_t element_bytes, const void* data) {
+Finding check_address(const std::string& name, size_t element_bytes, const void* data, const ByteSpan& span) {
     if (data == nullptr) return violated(name, "the address of its data", "a null address");
     const size_t excess = reinterpret_cast<uintptr_t>(data) % element_bytes;
-    if (excess == 0) return {};
-    return violated(name, text("an address that ", element_bytes, " divides"),
-                    text("one that is ", excess, " bytes off"));
+    if (excess != 0) {
+        return violated(name, text("an address that ", element_bytes, " divides"),
+                        text("one that is ", excess, " bytes off"));
+    }
+    const size_t room = runtime::known_room(data);
+    if (span.end <= 0 || static_cast<size_t>(span.end) <= room) return {};
+    return violated(name, text("memory for ", span.end, " bytes from its address on"),
+                    text("an address ", room, " bytes before the end of its allocation"));
 }
 
 // The engine reads inputs while it writes outputs.
