@@ -60,9 +60,12 @@ def _refuse(dtype: DType, parameter: str) -> Exception:
 
 def as_dtype(value: object, parameter: str = "dtype") -> DType:
     """Turn a dtype, scalar type or name (``"bfloat16"`` included) into a NumPy dtype that operators know."""
+    refusal = wrong_type(parameter, "a dtype or its name, such as 'float16' or 'bfloat16'", repr(value))
+    if value is None:  # float64 to NumPy
+        raise refusal
     try:
         dtype: DType = np.dtype(value)  # type: ignore[call-overload]
     except TypeError:
-        raise wrong_type(parameter, "a dtype or its name, such as 'float16' or 'bfloat16'", repr(value)) from None
+        raise refusal from None
     acl_dtype(dtype, parameter)
     return dtype

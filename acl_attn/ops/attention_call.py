@@ -15,7 +15,8 @@ from ..layouts import Geometry, Layout, cache_geometry, find_layout
 from ..lengths import Lengths, LengthsLike, as_lengths
 from ..masks import FiaMask, Mask
 from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
-from .fia_call import POSITION, FiaCall, integer, members, number, snake_case_names
+from ..values import integer, number
+from .fia_call import POSITION, FiaCall, members, snake_case_names
 
 __all__ = ["AttentionCall", "MaskLike", "prepare"]
 

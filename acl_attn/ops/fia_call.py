@@ -4,18 +4,15 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from .._lib import ffi
-from ..errors import invalid, type_name, wrong_type
+from ..errors import invalid
 from ..plan import Operator
 from ..tensor import ArrayLike, HandleSet, Tensor, as_tensor
 
-__all__ = ["ATTRIBUTES", "INPUTS", "POSITION", "FiaCall", "integer", "members", "number", "snake_case_names"]
+__all__ = ["ATTRIBUTES", "INPUTS", "POSITION", "FiaCall", "members", "snake_case_names"]
 
 # The C interface's inputs in header order, without the suffix "Optional", and what each is.
 INPUTS: dict[str, str] = {
@@ -164,26 +161,3 @@ def members(
     if not value:
         raise invalid(parameter, "an array, or a list of one array for each sequence", "an empty list")
     return [describe(member, f"{parameter}[{position}]") for position, member in enumerate(value)]
-
-
-def integer(value: object, parameter: str) -> int:
-    """Read an integer of 64 bits."""
-    if isinstance(value, (bool, np.bool_)):
-        raise wrong_type(parameter, "an int", type_name(value))
-    try:
-        found = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise wrong_type(parameter, "an int", type_name(value)) from None
-    if not -(2**63) <= found < 2**63:
-        raise invalid(parameter, "an integer of 64 bits", found)
-    return found
-
-
-def number(value: object, parameter: str) -> float:
-    """Read a real number."""
-    if isinstance(value, (bool, np.bool_, str, bytes)):
-        raise wrong_type(parameter, "a number", type_name(value))
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise wrong_type(parameter, "a number", type_name(value)) from None

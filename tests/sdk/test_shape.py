@@ -20,6 +20,7 @@ LAYERS = (
     ("_native",),
     ("_lib",),
     ("errors",),
+    ("values",),
     ("_handles", "dtypes", "lengths", "masks", "layouts", "lse"),
     ("_process",),
     ("_inflight",),
