@@ -33,8 +33,8 @@ struct RowLayout {
     int64_t head_stride = 0;
 };
 
-// Where a sequence's K or V lies. Contiguous: (t, head, d) = offset + t * token_stride + head * head_stride + channel(d).
-// Paged: t is split into block_table[t / block_size] * block_stride + (t % block_size) * token_stride.
+// Where a sequence's K or V lies. Contiguous: element (t, head, d) = offset + t * token_stride + head * head_stride +
+// channel(d). Paged: t is split into block_table[t / block_size] * block_stride + (t % block_size) * token_stride.
 // channel(d) = (d / chunk) * chunk_stride + d % chunk; caches that keep a token's channels together have chunk == dim.
 // head_stride is the sequence's own: head-major list members of unequal length differ in it.
 struct KvLayout {

@@ -73,8 +73,8 @@ CpuFeatures detect() {
     found.avx2 = avx2 && fma && f16c;
     found.avx512 = found.avx2 && f && dq && bw && vl;
     found.avx512_bf16 = found.avx512 && bf16;
-    // Intel's cores start one VDPBF16PS every two cycles, half the multiply-adds of their two fp32 FMA units; AMD's start
-    // as many as FMAs, twice the multiply-adds.
+    // Intel's cores start one VDPBF16PS every two cycles, half the multiply-adds of two fp32 FMA units (measured);
+    // AMD's start as many as FMAs, twice the multiply-adds.
     found.fast_bf16_dot = found.avx512_bf16 && !is_intel();
     return found;
 }

@@ -69,7 +69,7 @@ inline bool any_exceptional(const uint16_t* const* rows, int begin, int end, int
     return classify<T, kTinyMatters>(wide) != kOrdinary || classify<T, kTinyMatters>(rest) != kOrdinary;
 }
 
-// Lets exceptional rows of [begin, end) point to zeros. True if there is any: then `classes` and `original` (their true
+// Lets exceptional rows of [begin, end) point to zeros. True if there is any: then `classes` and `original` (the true
 // addresses) are filled.
 template <class T, bool kTinyMatters>
 inline bool set_aside(const uint16_t** rows, int begin, int end, int dim, const uint16_t* zeros, uint8_t* classes,
@@ -96,7 +96,8 @@ inline bool sees_huge(const RowBlock& block, int64_t row, Interval seen, int64_t
 // out[d] += probability(k) * value of key k, for the exceptional keys that the row sees.
 template <class T, class Probability>
 inline void add_set_aside(const RowBlock& block, int64_t row, Interval seen, int64_t first_key, int begin, int end,
-                          const uint8_t* classes, const uint16_t* const* original, Probability probability, float* out) {
+                          const uint8_t* classes, const uint16_t* const* original, Probability probability,
+                          float* out) {
     for (int k = begin; k < end; k++) {
         const int64_t key = first_key + k;
         if (classes[k] == kOrdinary || key < seen.begin || key >= seen.end || is_hidden(block, row, key)) continue;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The register-blocked product of kMr rows and up to kNr columns, over packed panels. Every element of the result is one
-// chain of multiply-adds in the order of k: neither the block's shape nor its position changes a bit of it.
+// The register-blocked product of kMr rows and up to kNr columns, over packed panels. Every element of the result is
+// one chain of multiply-adds in the order of k: neither the block's shape nor its position changes a bit of it.
 #pragma once
 
 #include "engine/kernels.h"
@@ -88,11 +88,11 @@ inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, i
     }
 }
 
-// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]. With pairs also the residuals of
-// the columns that have them (otherwise null); `column` is the tile column of the first.
+// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]. With pairs also the residuals
+// of the columns that have them (otherwise null); `column` is the tile column of the first.
 template <class Operand, int kUsed>
-inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel, int column,
-                        int steps, const float* rescale, float* out, ptrdiff_t ldo) {
+inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel,
+                        int column, int steps, const float* rescale, float* out, ptrdiff_t ldo) {
     Accumulators<Operand, kUsed> acc;
     for (int r = 0; r < kMr; r++) {
         const vf factor = splat(rescale[r]);

@@ -14,7 +14,7 @@ constexpr int kPiece = 8;  // 16-bit channels in a 128-bit quarter
 
 inline int steps_of(int k, int depth) { return (k + depth - 1) / depth; }
 
-// Transposes 4 pairs of channels, from channel d on, of kLanes keys: out[i] has channels (d + 2i, d + 2i + 1) of all keys.
+// Transposes 4 pairs of channels, from channel d on, of kLanes keys: out[i] has channels d + 2i and d + 2i + 1 of all.
 inline void transpose_piece(const uint16_t* const* keys, int d, int dim, vf out[4]) {
     vf v[4];
     if (d + kPiece <= dim) {

@@ -4,10 +4,9 @@
 // Many rows: keys and values are packed once per tile and used by all rows of the block, kMr rows at a time.
 #pragma once
 
-#include "engine/exceptional-inl.h"
 #include "engine/finish-inl.h"
-#include "engine/pack-inl.h"
 #include "engine/softmax-inl.h"
+#include "engine/tile-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -19,21 +18,14 @@ constexpr int kValueChunk = kNr * kTileKeys * 4 / Operand::kDepth > 32768 ? 128 
 template <class T, class Operand>
 class Prefill {
 public:
-    Prefill(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch) {}
+    Prefill(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch), tile_(block, scratch) {}
 
     void run() {
         begin();
-        span_ = visible_keys(b_, b_.row_begin, b_.row_end);
-        if (!span_.empty()) locate(span_.begin / kTileKeys * kTileKeys);
-        for (int64_t tile = span_.begin / kTileKeys * kTileKeys; tile < span_.end; tile += kTileKeys) {
-            tile_ = tile;
-            begin_ = begin_of(tile);
-            end_ = end_of(tile);
-            keys_ = key_rows(tile);
-            values_ = value_rows(tile);
+        for (bool more = tile_.first(); more; more = tile_.next()) {
             find_ranges();
-            pack();
-            Ahead ahead(*this, tile_ + kTileKeys, groups_ * (kTileKeys / kNr));
+            tile_.pack();
+            typename Tile<T, Operand>::Ahead ahead(tile_, groups_ * (kTileKeys / kNr));
             for (int strip = 0; strip < groups_; strip += kStripGroups) {
                 strip_ = strip;
                 strip_end_ = strip + kStripGroups < groups_ ? strip + kStripGroups : groups_;
@@ -67,7 +59,6 @@ private:
         groups_ = (rows_ + kMr - 1) / kMr;
         ldo_ = round_up(b_.dim_v, kLanes);
         ldq_ = round_up(b_.dim, kLanes) / Operand::kDepth;
-        steps_ = steps_of(b_.dim, Operand::kDepth);
         const int padded_rows = groups_ * kMr;
         __builtin_memset(s_.out, 0, sizeof(float) * padded_rows * ldo_);
         for (int r = 0; r < padded_rows; r++) {
@@ -101,88 +92,24 @@ private:
         for (int g = 0; g < groups_; g++) {
             const int64_t first = b_.row_begin + g * kMr;
             const Interval seen = visible_keys(b_, first, smaller(first + kMr, b_.row_end));
-            const int64_t begin = larger(seen.begin - tile_, begin_), end = smaller(seen.end - tile_, end_);
+            const int64_t begin = larger(seen.begin - tile_.key, tile_.begin);
+            const int64_t end = smaller(seen.end - tile_.key, tile_.end);
             ranges_[g] = begin < end ? Range{round_down(static_cast<int>(begin), kLanes),
                                              round_up(static_cast<int>(end), kLanes)}
                                      : Range{0, 0};
         }
     }
 
-    int begin_of(int64_t tile) const { return static_cast<int>(larger(span_.begin - tile, 0)); }
-    int end_of(int64_t tile) const { return static_cast<int>(smaller(span_.end - tile, kTileKeys)); }
-
-    // This tile's and the next one's addresses lie side by side.
-    static_assert(2 * kTileKeys <= kStreamSplit, "the address arrays must hold two tiles");
-    const uint16_t** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTileKeys); }
-    const uint16_t** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
-
-    // Finds a tile's rows; columns of whole vectors beyond the span are zeros.
-    void locate(int64_t tile) const {
-        const uint16_t **keys = key_rows(tile), **values = value_rows(tile);
-        const int begin = begin_of(tile), end = end_of(tile);
-        if (begin > 0 || end < kTileKeys) {
-            for (int k = 0; k < kTileKeys; k++) keys[k] = values[k] = s_.zeros;
-        }
-        locate_rows(b_.key, tile + begin, tile + end, keys + begin);
-        locate_rows(b_.value, tile + begin, tile + end, values + begin);
-    }
-
-    void pack() {
-        if (is_chunked(b_.key)) {
-            stage_rows(b_.key, keys_ + begin_, end_ - begin_, s_.key_staging, round_up(b_.dim, kLanes));
-        }
-        if (is_chunked(b_.value)) {
-            stage_rows(b_.value, values_ + begin_, end_ - begin_, s_.value_staging, round_up(b_.dim_v, kLanes));
-        }
-        exceptional_ = set_aside<T, kPaired>(values_, begin_, end_, b_.dim_v, s_.zeros, s_.value_classes,
-                                             s_.value_originals);
-        for (int c = round_down(begin_, kNr); c < round_up(end_, kLanes); c += kLanes) {
-            pack_keys<T, Operand>(keys_ + c, b_.dim, key_panel(c / kNr), c % kNr);
-        }
-        pack_values<Operand, T>(values_, round_down(begin_, kLanes), round_up(end_, kLanes), b_.dim_v,
-                                value_panel_size(), s_.value_panels);
-    }
-
-    // Brings the next tile's rows close, a few at a time between products, so that packing does not wait for memory.
-    class Ahead {
-    public:
-        Ahead(const Prefill& prefill, int64_t tile, int calls) : p_(prefill) {
-            if (tile >= p_.span_.end) return;
-            p_.locate(tile);
-            if (is_chunked(p_.b_.key) || is_chunked(p_.b_.value)) return;
-            keys_ = p_.key_rows(tile);
-            values_ = p_.value_rows(tile);
-            next_ = p_.begin_of(tile);
-            end_ = p_.end_of(tile);
-            step_ = (end_ - next_ + calls - 1) / calls;
-        }
-
-        __attribute__((always_inline)) void advance() {
-            for (int stop = next_ + step_; next_ < stop && next_ < end_; next_++) {
-                for (int d = 0; d < p_.b_.dim; d += kLine) prefetch_to_l2(keys_[next_] + d);
-                for (int d = 0; d < p_.b_.dim_v; d += kLine) prefetch_to_l2(values_[next_] + d);
-            }
-        }
-
-    private:
-        static constexpr int kLine = 32;  // elements in a cache line
-        const Prefill& p_;
-        const uint16_t** keys_ = nullptr;
-        const uint16_t** values_ = nullptr;
-        int next_ = 0, end_ = 0, step_ = 0;
-    };
-
-    float* key_panel(int p) const { return s_.key_panels + static_cast<ptrdiff_t>(p) * steps_ * kNr; }
-    static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kNr; }
-
+    template <class Ahead>
     void score(Ahead& ahead) {
-        for (int p = begin_ / kNr; p * kNr < end_; p++) {
+        for (int p = tile_.begin / kNr; p * kNr < tile_.end; p++) {
             for (int g = strip_; g < strip_end_; g++) {
                 const int columns = ranges_[g].end - p * kNr;
                 if (columns <= 0 || ranges_[g].begin >= (p + 1) * kNr) continue;
                 with_vectors(columns, [&](auto used) {
-                    score_block<Operand, decltype(used)::value>(s_.query + g * kMr * ldq_, ldq_, key_panel(p), steps_,
-                                                                b_.scale, scores(g * kMr) + p * kNr, kScoreStride);
+                    score_block<Operand, decltype(used)::value>(s_.query + g * kMr * ldq_, ldq_, tile_.key_panel(p),
+                                                                tile_.steps, b_.scale, scores(g * kMr) + p * kNr,
+                                                                kScoreStride);
                 });
                 ahead.advance();
             }
@@ -195,15 +122,15 @@ private:
         for (int r = g * kMr; r < (g + 1) * kMr && r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
-            if (b_.mask != nullptr || seen.begin > tile_ + range.begin || seen.end < tile_ + range.end) {
-                hide_scores(b_, row, seen, tile_, range.begin, range.end, scores(r));
+            if (b_.mask != nullptr || seen.begin > tile_.key + range.begin || seen.end < tile_.key + range.end) {
+                hide_scores(b_, row, seen, tile_.key, range.begin, range.end, scores(r));
             }
             const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r]);
             s_.row_max[r] = step.max;
             s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
             s_.row_rescale[r] = step.rescale;
-            if (exceptional_ && s_.row_headroom[r] == 1.0f &&
-                sees_huge(b_, row, seen, tile_, begin_, end_, s_.value_classes)) {
+            if (tile_.exceptional && s_.row_headroom[r] == 1.0f &&
+                sees_huge(b_, row, seen, tile_.key, tile_.begin, tile_.end, s_.value_classes)) {
                 s_.row_headroom[r] = kHugeHeadroom;
                 s_.row_rescale[r] *= kHugeHeadroom;
             }
@@ -234,7 +161,7 @@ private:
     void accumulate() {
         alignas(64) static const float kOnes[kMr] = {1, 1, 1, 1, 1, 1};
         const float* panel = s_.value_panels;
-        for (int c0 = 0; c0 < b_.dim_v; c0 += kNr, panel += value_panel_size()) {
+        for (int c0 = 0; c0 < b_.dim_v; c0 += kNr, panel += tile_.value_panel_size()) {
             for (int chunk = 0; chunk < kTileKeys; chunk += kValueChunk<Operand>) {
                 for (int g = strip_; g < strip_end_; g++) {
                     const int begin = ranges_[g].begin > chunk ? ranges_[g].begin : chunk;
@@ -247,7 +174,7 @@ private:
             }
         }
         if (kPaired && any_aside_) rescale_aside();
-        if (exceptional_) add_aside();
+        if (tile_.exceptional) add_aside();
     }
 
     void add_aside() {
@@ -259,8 +186,8 @@ private:
         }
         for (int r = strip_ * kMr; r < strip_end_ * kMr && r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
-            add_set_aside<T>(b_, row, visible_keys(b_, row), tile_, begin_, end_, s_.value_classes, s_.value_originals,
-                             [&](int k) { return scores(r)[k]; }, sums + r * ldo_);
+            add_set_aside<T>(b_, row, visible_keys(b_, row), tile_.key, tile_.begin, tile_.end, s_.value_classes,
+                             s_.value_originals, [&](int k) { return scores(r)[k]; }, sums + r * ldo_);
         }
     }
 
@@ -297,16 +224,11 @@ private:
 
     const RowBlock& b_;
     const Scratch& s_;
-    Interval span_ = {};        // keys that any row of the block sees
-    int64_t tile_ = 0;          // first key of the tile
-    const uint16_t** keys_ = nullptr;    // [kTileKeys] the tile's rows
-    const uint16_t** values_ = nullptr;
-    int begin_ = 0, end_ = 0;   // columns of the tile that any row of the block sees
+    Tile<T, Operand> tile_;
     int rows_ = 0, groups_ = 0;
     int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
-    int ldo_ = 0, ldq_ = 0, steps_ = 0;
-    bool exceptional_ = false;  // some value of the tile was set aside
-    bool any_aside_ = false;    // s_.aside holds sums
+    int ldo_ = 0, ldq_ = 0;
+    bool any_aside_ = false;         // s_.aside holds sums
     Range ranges_[kMaxBlockRows / kMr];
 };
 

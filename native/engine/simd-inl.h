@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors of kLanes numbers: the few operations that kernels need, on GCC/Clang vector types, with intrinsics only where
-// the compiler would not find the instruction itself. Included by one translation unit for each instruction set, always
-// inside an unnamed namespace: nothing here may reach the linker.
+// Vectors of kLanes numbers: the few operations that kernels need, on GCC/Clang vector types, with intrinsics only
+// where the compiler would not find the instruction itself. Included by one translation unit for each instruction set,
+// in an unnamed namespace: nothing here may reach the linker.
 #pragma once
 
 #include <cstddef>
@@ -246,8 +246,8 @@ inline vf gather_quarters(Source source) {
 #endif
 }
 
-// Asks for the cache line of p ahead of its use. Inlined by force, like every function that does nothing else: GCC takes
-// such a function for one without effect and removes calls to it.
+// Asks for the cache line of p ahead of its use. Inlined by force, like every function that does nothing else: GCC
+// takes such a function for one without effect and removes calls to it.
 __attribute__((always_inline)) inline void prefetch_to_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a run's workspace is divided. One routine serves the size query (an arena without memory only counts) and the run.
+// How a run's workspace is divided. One routine serves the size query (an arena without memory only counts) and the
+// run.
 #pragma once
 
 #include <cstddef>

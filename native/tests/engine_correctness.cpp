@@ -4,7 +4,7 @@
 // Every instruction set against the obvious computation in double.
 #include <cstring>
 
-#include "engine_support.h"
+#include "engine_reference.h"
 
 using namespace engine_test;
 
@@ -16,9 +16,9 @@ void check(const Spec& spec, double slack = 1.0) {
 }
 
 void dims() {
-    const int32_t pairs[][2] = {{1, 1},    {3, 3},     {16, 16},   {64, 64},   {80, 80},   {128, 128}, {192, 128}, {256, 256},
-                                {512, 512}, {1, 80},   {80, 3},    {16, 192},  {128, 64},  {64, 128},  {7, 130},   {576, 512},
-                                {65, 17},  {33, 100}};
+    const int32_t pairs[][2] = {{1, 1},     {3, 3},     {16, 16}, {64, 64}, {80, 80},  {128, 128},
+                                {192, 128}, {256, 256}, {1, 80},  {80, 3},  {16, 192}, {128, 64},
+                                {64, 128},  {512, 512}, {7, 130}, {65, 17}, {33, 100}, {576, 512}};
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
         for (const auto& pair : pairs) {
             for (const int64_t q_len : {1, 21}) {  // decode and prefill
@@ -28,7 +28,7 @@ void dims() {
                 spec.dim_v = pair[1];
                 spec.heads = 2;
                 spec.kv_heads = 1;
-                spec.sequences = {{q_len, 300}};
+                spec.sequences = Sequences{{q_len, 300}};
                 check(spec, pair[1] < 16 ? 1.5 : 1.0);  // few outputs scatter more
             }
         }
@@ -50,7 +50,7 @@ void lengths() {
     }
     Spec splits;  // few rows, long keys: the prefill kernel with split keys
     splits.dim = splits.dim_v = 64;
-    splits.sequences = {{40, 4500}, {1, 4500}};
+    splits.sequences = Sequences{{40, 4500}, {1, 4500}};
     check(splits);
 }
 
@@ -64,14 +64,15 @@ void groups_and_layouts() {
             spec.dim = 48;
             spec.dim_v = 40;
             spec.heads_outside = outside;
-            spec.sequences = {{5, 70}, {1, 33}, {40, 90}, {0, 5}};
+            spec.sequences = Sequences{{5, 70}, {1, 33}, {40, 90}, {0, 5}};
             check(spec);
         }
     }
 }
 
 void bands_and_masks() {
-    const Band bands[] = {{kOpenFirst, 0}, {kOpenFirst, 37}, {-20, 0}, {-300, -3}, {5, 300}, {kOpenFirst, -25}, {40, 20}};
+    const Band bands[] = {{kOpenFirst, 0}, {kOpenFirst, 37},  {-20, 0}, {-300, -3},
+                          {5, 300},        {kOpenFirst, -25}, {40, 20}};
     for (const Band& band : bands) {
         for (const bool has_mask : {false, true}) {
             for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
@@ -82,7 +83,8 @@ void bands_and_masks() {
                 spec.dim = 32;
                 spec.dim_v = 32;
                 spec.has_mask = has_mask;
-                spec.sequences = {{1, 40, band}, {4, 100, band}, {60, 61, band}, {300, 320, band}, {70, 600, band}};
+                spec.sequences = Sequences{{1, 40, band}, {4, 100, band}, {60, 61, band}, {300, 320, band},
+                                           {70, 600, band}};
                 check(spec);
             }
         }
@@ -92,7 +94,7 @@ void bands_and_masks() {
 void hidden_rows() {
     Spec spec;
     spec.has_mask = true;
-    spec.sequences = {{3, 50}, {40, 300}};
+    spec.sequences = Sequences{{3, 50}, {40, 300}};
     std::vector<Logical> data = make_logical(spec, 3);
     for (size_t n = 0; n < 2; n++) {
         for (int64_t j = 0; j < spec.sequences[n].kv_len; j++) {
@@ -108,7 +110,7 @@ void padding() {
     spec.kv_heads = 1;
     spec.pad_before = 2;
     spec.pad_after = 3;
-    spec.sequences = {{4, 20}, {0, 7}, {30, 0}, {33, 40}};
+    spec.sequences = Sequences{{4, 20}, {0, 7}, {30, 0}, {33, 40}};
     const std::vector<Logical> data = make_logical(spec, 5);
     for (const bool outside : {false, true}) {
         spec.heads_outside = outside;
@@ -140,7 +142,7 @@ void scales() {
             spec.dtype = dtype;
             spec.dim = spec.dim_v = 64;
             spec.scale = scale;
-            spec.sequences = {{1, 300}, {50, 300}};
+            spec.sequences = Sequences{{1, 300}, {50, 300}};
             const std::vector<Logical> data = make_logical(spec, 9);
             check_against_reference(spec, data, run(spec, data));
         }
@@ -150,7 +152,7 @@ void scales() {
 void faults() {
     Spec spec;
     spec.storage = Storage::paged_tokens;
-    spec.sequences = {{2, 40}, {0, 40}, {3, 33}};
+    spec.sequences = Sequences{{2, 40}, {0, 40}, {3, 33}};
     const std::vector<Logical> data = make_logical(spec, 4);
     for (const int32_t bad : {-1, 1 << 30, std::numeric_limits<int32_t>::min()}) {
         Laid laid(spec, data);

@@ -5,7 +5,7 @@
 // row does not see.
 #include <cstring>
 
-#include "engine_support.h"
+#include "engine_reference.h"
 
 using namespace engine_test;
 
@@ -21,7 +21,7 @@ Spec mixed(Dtype dtype, Storage storage, bool has_mask) {
     spec.dim = 80;
     spec.dim_v = 48;
     const Band causal{kOpenFirst, 0};
-    spec.sequences = {{1, 1100, {}},         {3, 700, {-650, 690}}, {300, 300, causal}, {20, 2100, {kOpenFirst, 2080}},
+    spec.sequences = Sequences{{1, 1100, {}}, {3, 700, {-650, 690}}, {300, 300, causal}, {20, 2100, {kOpenFirst, 2080}},
                       {0, 9, {}},            {5, 0, {}},            {40, 257, {-40, 30}}};
     if (!has_mask) spec.sequences.push_back({400, 520, {-100, 200}});
     return spec;
@@ -60,7 +60,7 @@ void neighbours() {
             size_t row = 0;
             for (size_t n = 0; n < spec.sequences.size(); n++) {
                 Spec alone = spec;
-                alone.sequences = {spec.sequences[n]};
+                alone.sequences = Sequences{spec.sequences[n]};
                 const Result single = run(alone, {data[n]});
                 expect(same_rows(spec, single, together, row), alone.name() + ": same bits alone");
                 row += single.lse.size();
@@ -95,12 +95,12 @@ void row_blocks() {
         Spec spec;
         spec.dtype = dtype;
         spec.dim = spec.dim_v = 64;
-        spec.sequences = {{1000, 1000, {kOpenFirst, 0}}};
+        spec.sequences = Sequences{{1000, 1000, {kOpenFirst, 0}}};
         std::vector<Logical> data = make_logical(spec, 14);
         const Result all = run(spec, data);
         Spec part = spec;
         const int64_t first = 333, count = 500;
-        part.sequences = {{count, 1000, {kOpenFirst, first}}};
+        part.sequences = Sequences{{count, 1000, {kOpenFirst, first}}};
         Logical cut = data[0];
         cut.q.assign(data[0].q.begin() + first * spec.dim, data[0].q.begin() + (first + count) * spec.dim);
         cut.mask.assign(static_cast<size_t>(count * 1000), 0);

@@ -5,7 +5,7 @@
 // visible infinities and NaN.
 #include <functional>
 
-#include "engine_support.h"
+#include "engine_reference.h"
 
 using namespace engine_test;
 
@@ -27,7 +27,7 @@ Spec spec_for(Dtype dtype, int64_t q_len, int64_t kv_len) {
     spec.heads = 2;
     spec.kv_heads = 1;
     spec.dim = spec.dim_v = 64;
-    spec.sequences = {{q_len, kv_len}};
+    spec.sequences = Sequences{{q_len, kv_len}};
     return spec;
 }
 

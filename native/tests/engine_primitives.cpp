@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // exp within its promised error; conversions on all codes, and on the numbers where rounding decides.
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "engine/targets.h"
 #include "engine_support.h"
@@ -96,7 +98,7 @@ void scalar_conversions() {
             const float middle = static_cast<float>(code & 0x8000 ? -half : half);
             const uint16_t even = static_cast<uint16_t>((code & 1) == 0 ? code : code + 1);
             expect(encode(dtype, middle) == even, "tie above " + std::to_string(i));
-            expect(encode(dtype, std::nextafter(middle, 0.0f)) == code, "just below the tie above " + std::to_string(i));
+            expect(encode(dtype, std::nextafter(middle, 0.0f)) == code, "below the tie above " + std::to_string(i));
         }
     }
 }

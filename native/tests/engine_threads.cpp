@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread pool: several callers at once, slots, forked children; and the settings. With the argument "no-fork" without
+// The thread pool: several callers at once, slots, forked children; and the settings. The argument "no-fork" leaves out
 // the fork, which qemu-user does not survive when threads exist.
 #include <atomic>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/thread_pool.h"
-#include "engine_support.h"
+#include "engine_problem.h"
 
 using namespace engine_test;
 
@@ -58,7 +58,7 @@ void concurrent_runs() {
     Spec spec;
     spec.heads = 4;
     spec.kv_heads = 2;
-    spec.sequences = {{1, 1500}, {70, 200}, {2, 30}};
+    spec.sequences = Sequences{{1, 1500}, {70, 200}, {2, 30}};
     const std::vector<Logical> data = make_logical(spec, 31);
     set_thread_count(3);
     const Result want = run(spec, data);
