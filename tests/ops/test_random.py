@@ -27,8 +27,6 @@ def cases(draw: st.DrawFn) -> Case:
     dim = draw(st.sampled_from([1, 2, 7, 16, 24, 48, 64, 72, 128, 144]))
     mode = draw(st.integers(0, 4))
     mask = draw(st.sampled_from([0.1, 0.5, 0.95])) if mode == 1 or (mode == 0 and draw(st.booleans())) else None
-    if not any(kv_lengths):
-        mode, mask = 0, None  # a mask without columns: test_lengths
     pre = draw(tokens)
     return Case(
         "random",

@@ -16,9 +16,9 @@ Finding sparse_mode_known(const Case& c) {
     return violated("sparseMode", "0, 1, 2, 3 or 4", text(c.call.sparse_mode));
 }
 
-// Mode 1 is nothing but a tensor; modes 2 to 4 do without.
+// Mode 1 is nothing but a tensor; modes 2 to 4 do without. Without keys a mask has no columns and counts as absent.
 Finding mode_has_its_mask(const Case& c) {
-    if (c.mask != nullptr || c.sparse_mode() != SparseMode::all) return {};
+    if (c.mask != nullptr || c.kv_is_empty || c.sparse_mode() != SparseMode::all) return {};
     return violated("attenMask", "a mask for sparseMode 1", "nothing", "sparseMode 0 without a mask sees all keys");
 }
 
