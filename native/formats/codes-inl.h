@@ -34,7 +34,16 @@ struct E2M1 {
     static constexpr int kBits = 4;
 };
 
-inline vu widen_bits(vb v) { return __builtin_convertvector(v, vu); }
+// GCC 12 makes several shuffles of __builtin_convertvector here.
+inline vu widen_bits(vb v) {
+#if defined(__AVX512F__)
+    return reinterpret_cast<vu>(_mm512_cvtepu8_epi32(reinterpret_cast<__m128i>(v)));
+#elif defined(__AVX2__)
+    return reinterpret_cast<vu>(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(reinterpret_cast<int64_t>(v))));
+#else
+    return __builtin_convertvector(v, vu);
+#endif
+}
 inline vu select_bits(vi mask, vu yes, vu no) { return mask ? yes : no; }
 inline vf to_float(vu small) { return __builtin_convertvector(reinterpret_cast<vi>(small), vf); }
 inline vu bits_of(vf v) { return reinterpret_cast<vu>(v); }

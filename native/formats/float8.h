@@ -26,7 +26,8 @@ inline uint8_t encode_e4m3(float value, Overflow overflow = Overflow::saturate) 
     const uint32_t sign = (bits >> 24) & 0x80u;
     const uint32_t magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return static_cast<uint8_t>(sign | 0x7fu);
-    if (magnitude >= kFirstOverE4m3) return static_cast<uint8_t>(sign | (overflow == Overflow::saturate ? 0x7eu : 0x7fu));
+    const uint32_t beyond = overflow == Overflow::saturate ? 0x7e : 0x7f;
+    if (magnitude >= kFirstOverE4m3) return static_cast<uint8_t>(sign | beyond);
     if (magnitude < 0x3c800000u) {  // subnormal: the sum's unit in the last place is 2^-9, so the adder rounds
         return static_cast<uint8_t>(sign | (bits_of(float_of(magnitude) + 0x1p14f) - bits_of(0x1p14f)));
     }

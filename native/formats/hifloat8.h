@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// HIFLOAT8: a float of 8 bits whose exponent takes fewer bits near 1, where the mantissa gets them. With E the exponent:
+// HIFLOAT8: 8 bits, of which the exponent takes fewer near 1, where the mantissa gets them. With E the exponent:
 //
 //   bits 6..0   |E|      mantissa                      0000 mmm is 2^(m - 23), from 2^-22 to 2^-16; m = 0 is zero.
 //   0001 mmm    0        3 bits                        The first of the e bits is the sign of E (1: negative); the

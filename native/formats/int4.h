@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// 4-bit elements in memory, and INT4 (two's complement, -8..7). Two elements share a byte, the even one in its low half;
-// so the eight elements of a little-endian INT32 are its hexadecimal digits from the last to the first, and memory
-// looks the same through either view.
+// 4-bit elements in memory, and INT4 (two's complement, -8..7). Two elements share a byte, the even one in its low
+// half; so the eight elements of a little-endian INT32 are its hexadecimal digits from the last to the first, and
+// memory looks the same through either view.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ inline vf round_to(I8, vf x) { return round_i8(widen(F16{}, narrow(F16{}, x))); 
 inline vf round_to(E4M3, vf x) {
     const vu size = magnitude_of(x);
     const vu normal = (size + 0x7ffffu + ((size >> 20) & 1u)) & 0xfff00000u;
-    const vu subnormal = bits_of((reinterpret_cast<vf>(size) + 0x1p14f) - 0x1p14f);  // the unit in the last place is 2^-9
+    const vu subnormal = bits_of((reinterpret_cast<vf>(size) + 0x1p14f) - 0x1p14f);  // whose last place is 2^-9
     vu rounded = select_bits(reinterpret_cast<vi>(size) < 0x3c800000, subnormal, normal);
     rounded = select_bits(reinterpret_cast<vi>(rounded) > 0x43e00000, vu{} + 0x43e00000u, rounded);  // 448
     return select(is_nan(x), x, with_sign_of(x, rounded));
@@ -77,7 +77,18 @@ inline vf round_to(HiFloat8Hybrid, vf x) { return round_hifloat8<true>(x); }
 
 // --- Codes of numbers that are already rounded.
 
-inline vb to_bytes(vu codes) { return __builtin_convertvector(codes, vb); }
+// The lowest byte of every lane. As with widen_bits, GCC 12 does not find the instructions.
+inline vb to_bytes(vu codes) {
+#if defined(__AVX512F__)
+    return reinterpret_cast<vb>(_mm512_cvtepi32_epi8(reinterpret_cast<__m512i>(codes)));
+#elif defined(__AVX2__)
+    const __m256i bytes = reinterpret_cast<__m256i>(codes & 0xffu);
+    const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+    return reinterpret_cast<vb>(_mm_cvtsi128_si64(_mm_packus_epi16(words, words)));
+#else
+    return __builtin_convertvector(codes, vb);
+#endif
+}
 
 inline vb encode_rounded(I8, vf x) {
     return to_bytes(reinterpret_cast<vu>(__builtin_convertvector(x, vi)));

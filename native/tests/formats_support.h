@@ -53,8 +53,8 @@ inline void add_with_neighbours(std::vector<float>& to, double number) {
     }
 }
 
-// Inputs where rounding decides: the numbers of all finite codes and the midpoints between them, with neighbours; special
-// numbers; random ones.
+// Inputs where rounding decides: the numbers of all finite codes and the midpoints between them, with neighbours;
+// special numbers; random ones.
 template <class Decode>
 std::vector<float> probes(int codes, Decode decode) {
     std::vector<double> numbers;

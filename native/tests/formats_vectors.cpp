@@ -21,7 +21,7 @@ namespace {
 float decode_i8(uint8_t code) { return static_cast<float>(static_cast<int8_t>(code)); }
 float decode_i4(uint8_t code) { return static_cast<float>(formats::decode_i4(code)); }
 
-// Every code at every place of a vector, and every length of the last vector; nothing beyond the end is read or written.
+// Every code at every place of a vector, and every length of the last vector; nothing beyond it is read or written.
 template <class T>
 void decoding(const char* what, float (*decode)(uint8_t)) {
     constexpr int kCodes = 1 << T::kBits;
@@ -76,9 +76,9 @@ int check_vectors() {
     decoding<E8M0>("decode E8M0", formats::decode_e8m0);
     encoding<I8>("encode INT8", [](float x) { return static_cast<uint8_t>(formats::encode_i8(x)); }, decode_i8);
     encoding<E4M3>("encode E4M3", [](float x) { return formats::encode_e4m3(x); }, formats::decode_e4m3);
-    encoding<HiFloat8>("encode HIFLOAT8", [](float x) { return formats::encode_hifloat8(x); }, formats::decode_hifloat8);
-    encoding<HiFloat8Hybrid>(
-        "encode HIFLOAT8, hybrid",
-        [](float x) { return formats::encode_hifloat8(x, formats::HiFloat8Rounding::hybrid); }, formats::decode_hifloat8);
+    const auto nearest = [](float x) { return formats::encode_hifloat8(x); };
+    encoding<HiFloat8>("encode HIFLOAT8", nearest, formats::decode_hifloat8);
+    const auto hybrid = [](float x) { return formats::encode_hifloat8(x, formats::HiFloat8Rounding::hybrid); };
+    encoding<HiFloat8Hybrid>("encode HIFLOAT8, hybrid", hybrid, formats::decode_hifloat8);
     return finish("formats_vectors");
 }
