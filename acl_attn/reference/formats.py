@@ -1,18 +1,26 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of every element format as float64, and rounding of float64 to the formats that operators round to.
-
-Rounding goes by the list of a format's values and not by its bits, so that it can be held against code that does.
-"""
+"""Numbers of every element format as float64, and rounding of float64 to the formats that operators round to."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from acl_attn.dtypes import (
+    decode_hifloat8,
+    dtype_name,
+    encode,
+    encode_hifloat8,
+    float4_e2m1fn_x2,
+    hifloat8,
+    int4_x2,
+    unpack_float4,
+    unpack_int4,
+)
 
 if TYPE_CHECKING:
     from acl_attn.reference.attend import Float64
@@ -39,34 +47,30 @@ def as_float64(array: Array) -> Float64:
     return array.astype(np.float64)
 
 
-def elements(array: Any) -> Array:
+def elements(array: Array) -> Array:
     """Give an array of one element per number.
 
     Parameters
     ----------
-    array : ndarray or carrier of `acl_attn.dtypes`
-        int32 stands for eight packed 4-bit integers.
+    array : ndarray
+        Of an element type that operators take; int32 stands for eight packed 4-bit integers.
 
     Returns
     -------
     ndarray
         Of a dtype that `as_float64` knows.
     """
-    if format_of(array) == "hifloat8":
-        found: Array = hifloat8_values()[np.asarray(array.codes)]
-        return found
-    plain = np.asarray(array)
-    if plain.dtype == np.int32:
-        nibbles = (np.ascontiguousarray(plain)[..., None] >> np.arange(0, 32, 4)) & 15
-        return ((nibbles ^ 8) - 8).reshape(*plain.shape[:-1], plain.shape[-1] * 8).astype(np.int8)
-    return plain
+    found = np.asarray(array)
+    if found.dtype == hifloat8:
+        return decode_hifloat8(found)
+    if found.dtype in (int4_x2, np.dtype(np.int32)):
+        return unpack_int4(found)
+    return unpack_float4(found) if found.dtype == float4_e2m1fn_x2 else found
 
 
-def format_of(array: Any) -> str:
+def format_of(array: Array) -> str:
     """Name the format of a tensor's numbers."""
-    if not isinstance(array, np.ndarray):
-        return "hifloat8"
-    return "int4" if array.dtype == np.int32 else str(array.dtype.name)
+    return dtype_name(np.asarray(array).dtype)
 
 
 def round_to(values: Float64, dtype: DTypeLike) -> Float64:
@@ -120,14 +124,11 @@ def round_to_e4m3(values: Float64) -> Float64:
     ndarray of float64
         Numbers of that format.
     """
-    limited = np.clip(values, -E4M3_MAX, E4M3_MAX)
-    exponent = np.maximum(np.frexp(limited)[1] - 1, -6)
-    step = np.ldexp(1.0, exponent - 3)
-    return np.rint(limited / step) * step
+    return as_float64(encode(values, "float8_e4m3fn"))
 
 
 def round_to_hifloat8(values: Float64) -> Float64:
-    """Round to HiFloat8, to the nearest and halfway away from zero; saturates.
+    """Round to HIFLOAT8, to the nearest and halfway away from zero; saturates.
 
     Parameters
     ----------
@@ -139,52 +140,7 @@ def round_to_hifloat8(values: Float64) -> Float64:
     ndarray of float64
         Numbers of that format.
     """
-    numbers, limits = _positive_hifloat8()
-    size = np.abs(values)
-    return np.copysign(numbers[np.searchsorted(limits, size, side="right")], values) + 0.0
-
-
-@cache
-def hifloat8_values() -> Float64:
-    """Give the number that each of the 256 codes of HiFloat8 stands for.
-
-    Returns
-    -------
-    ndarray of float64, shape (256,)
-        By code.
-    """
-    numbers = np.empty(256)
-    for code in range(128):
-        numbers[code] = _positive_value(code)
-        numbers[code | 0x80] = -numbers[code]
-    numbers[0x80] = np.nan
-    return numbers
-
-
-def _positive_value(code: int) -> float:
-    """Read the prefix code: it says how many bits of exponent follow, and the rest is mantissa."""
-    if code == 0x6F:
-        return float("inf")
-    for prefix_bits, prefix, exponent_bits in ((2, 0b11, 4), (2, 0b10, 3), (2, 0b01, 2), (3, 0b001, 1), (4, 0b0001, 0)):
-        rest = 7 - prefix_bits
-        if code >> rest == prefix:
-            mantissa_bits = rest - exponent_bits
-            exponent = (code >> mantissa_bits) & ((1 << exponent_bits) - 1)
-            mantissa = 1 + (code & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
-            if exponent_bits == 0:
-                return mantissa
-            # The first bit of the exponent is its sign; its leading one is implied.
-            is_negative = exponent >> (exponent_bits - 1)
-            size = exponent if is_negative else exponent + (1 << (exponent_bits - 1))
-            return float(mantissa * 2.0 ** (-size if is_negative else size))
-    return 2.0 ** (code - 23) if code else 0.0
-
-
-@cache
-def _positive_hifloat8() -> tuple[Float64, Float64]:
-    """List the finite numbers from 0 up, and where each gives way to the next."""
-    numbers = np.sort([x for x in hifloat8_values()[:128] if np.isfinite(x)])
-    return numbers, (numbers[1:] + numbers[:-1]) / 2
+    return as_float64(decode_hifloat8(encode_hifloat8(values)))
 
 
 def _to_odd_float32(values: Float64) -> NDArray[np.float32]:

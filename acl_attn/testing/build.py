@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from acl_attn.testing.elements import SPREADS, carried, empty, normal
+from acl_attn.testing.elements import ELEMENTS, carried, empty, normal
 from acl_attn.testing.layouts import is_packed, out_axes, query_axes, to_tensor
 from acl_attn.testing.pages import Paging, block_table, fill_cache
 from acl_attn.testing.poison import poisoned
@@ -59,7 +59,7 @@ class Place:
     def paging(self, name: str, gap: int = 0) -> Paging:
         """How a cache of numbers of a format is laid out."""
         # Quantised caches beside float queries have 16 channels in a chunk, all others 32 bytes.
-        chunk = 16 if self.call.kv_format == name and name else None
+        chunk = 16 if name == self.call.kv_format else None
         return Paging(self.call.storage, self.call.block_size, self.call.seed, block_gap=gap, chunk=chunk)
 
 
@@ -161,7 +161,7 @@ def _lengths(call: Call) -> Arguments:
 def _prefix(call: Call, axes: str, name: str, generator: np.random.Generator) -> Arguments:
     made: Arguments = {}
     for parameter, channels in (("key", call.dim), ("value", call.used_dim_v)):
-        tokens = poisoned((call.prefix + call.prefix_room, call.kv_heads, channels), normal(generator, (0,), name).dtype)
+        tokens = poisoned((call.prefix + call.prefix_room, call.kv_heads, channels), ELEMENTS[name])
         tokens[: call.prefix] = normal(generator, (call.prefix, call.kv_heads, channels), name)
         made[f"{parameter}_shared_prefix"] = carried(to_tensor([tokens], axes), name)
     if call.prefix_room:
@@ -221,5 +221,3 @@ def _out_shape(call: Call) -> tuple[int, ...]:
     }
     return tuple(sizes[axis] for axis in out_axes(call.layout))
 
-
-__all__ = ["SPREADS", "Place", "arguments"]

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from acl_attn.dtypes import encode_hifloat8, hifloat8, int4_x2, pack_float4, pack_int4
 from acl_attn.testing.poison import poisoned
 
 Array = NDArray[Any]
@@ -24,7 +25,7 @@ ELEMENTS: dict[str, np.dtype[Any]] = {
     "int8": np.dtype(np.int8),
     "int4": np.dtype(ml_dtypes.int4),
     "int4x8": np.dtype(ml_dtypes.int4),
-    "hifloat8": np.dtype(np.uint8),
+    "hifloat8": hifloat8,
     "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
     "float4_e2m1fn": np.dtype(ml_dtypes.float4_e2m1fn),
 }
@@ -58,11 +59,11 @@ def normal(generator: np.random.Generator, shape: tuple[int, ...], name: str) ->
     if name == "float4_e2m1fn":
         return np.clip(numbers, -6, 6).astype(ELEMENTS[name])
     if name == "hifloat8":
-        return _hifloat8_codes(numbers)
+        return encode_hifloat8(numbers)
     return numbers.astype(ELEMENTS[name])
 
 
-def carried(array: Array, name: str) -> Any:
+def carried(array: Array, name: str) -> Array:
     """Make of an array of elements what an operator takes.
 
     Parameters
@@ -74,19 +75,15 @@ def carried(array: Array, name: str) -> Any:
 
     Returns
     -------
-    ndarray or carrier
-        Most are themselves.
+    ndarray
+        4-bit elements are packed, others are as they were.
     """
-    if name == "int4x8":
-        nibbles = array.astype(np.int8).astype(np.uint32) & 15
-        words = nibbles.reshape(*array.shape[:-1], array.shape[-1] // 8, 8) << np.arange(0, 32, 4, dtype=np.uint32)
-        return np.bitwise_or.reduce(words, axis=-1).astype(np.uint32).view(np.int32)
-    if name == "hifloat8":
-        return _HiFloat8(array)
-    return array
+    if name in ("int4", "int4x8"):
+        return pack_int4(array, dtype=int4_x2 if name == "int4" else np.int32)
+    return pack_float4(array) if name == "float4_e2m1fn" else array
 
 
-def empty(shape: tuple[int, ...], name: str) -> Any:
+def empty(shape: tuple[int, ...], name: str) -> Array:
     """Make an array for an output, filled with poison.
 
     Parameters
@@ -98,21 +95,7 @@ def empty(shape: tuple[int, ...], name: str) -> Any:
 
     Returns
     -------
-    ndarray or carrier
+    ndarray
         What an operator takes.
     """
     return carried(poisoned(shape, ELEMENTS[name]), name)
-
-
-class _HiFloat8:
-    def __init__(self, codes):
-        self.codes = codes
-        self.shape = codes.shape
-
-
-def _hifloat8_codes(numbers: Array) -> Array:
-    from acl_attn.reference.formats import hifloat8_values, round_to_hifloat8
-    v = hifloat8_values()
-    order = np.argsort(v[np.isfinite(v)])
-    codes = np.flatnonzero(np.isfinite(v))[order]
-    return codes[np.searchsorted(v[codes], round_to_hifloat8(numbers))].astype(np.uint8)
