@@ -68,4 +68,5 @@ def slope_bias(slopes: Array, pse_type: int, sq: int, skv: int, shift: int) -> F
     distance = np.abs(np.arange(skv)[None, :] + shift - np.arange(sq)[:, None]).astype(np.float64)
     if pse_type == 3:
         distance = np.sqrt(distance)
-    return -as_float64(slopes)[:, None, None] * distance
+    bias: Float64 = -as_float64(slopes)[:, None, None] * distance
+    return bias

@@ -105,8 +105,7 @@ def padded_rows(lengths: Sequence[int], capacities: Sequence[int], padding: int 
         return [slice(0, length) for length in lengths]
     ends = [room - max(padding, 0) for room in capacities]
     return [
-        slice(end - length, end) if length <= end else slice(0, 0)
-        for end, length in zip(ends, lengths, strict=True)
+        slice(end - length, end) if length <= end else slice(0, 0) for end, length in zip(ends, lengths, strict=True)
     ]
 
 

@@ -119,7 +119,7 @@ def mxfp8_scheme(p_scale: float) -> Scheme:
     """Weights of MXFP8: the maximum is rounded up to a multiple of ln 2, so that rescaling is exact."""
 
     def top_of_tile(top: Float64) -> Float64:
-        return (np.ceil(top.astype(np.float32) * _INVERSE_LN2) * _LN2).astype(np.float64)
+        return as_float64(np.ceil(top.astype(np.float32) * _INVERSE_LN2) * _LN2)
 
     return Scheme(tile=256, top_of_tile=top_of_tile, shift=math.log(p_scale), quantise=_to_e4m3)
 

@@ -72,16 +72,16 @@ def online(logits: Float64, value: Float64, scheme: Scheme) -> tuple[Float64, Fl
     mixed = np.zeros((rows, value.shape[1]))
     for start in range(0, keys, scheme.tile):
         part = logits[:, start : start + scheme.tile]
-        seen = ~np.isneginf(part)
-        alive = seen.any(axis=1)
+        seen: NDArray[np.bool_] = np.logical_not(np.isneginf(part))
+        alive: NDArray[np.bool_] = np.any(seen, axis=1)
         if not alive.any():
             continue
         own = scheme.top_of_tile(np.where(alive, part.max(axis=1), 0.0))
         own = np.where(alive, own, -np.inf)
         new = np.maximum(top, own)
         is_first = np.isneginf(top)
-        kept = np.where(is_first, 0.0, np.exp(np.where(is_first, 0.0, top - np.where(is_first, 0.0, new))))
         base = np.where(np.isneginf(new), 0.0, new)
+        kept = np.exp(top - base)
         weights = np.where(seen, np.exp(np.where(seen, part, 0.0) - base[:, None] + scheme.shift), 0.0)
         own_factor = np.where(alive, np.exp(np.where(alive, own, 0.0) - base), 1.0)
         rounded, factor = scheme.quantise(weights, own_factor, is_first)
@@ -89,7 +89,7 @@ def online(logits: Float64, value: Float64, scheme: Scheme) -> tuple[Float64, Fl
         tile_value = np.where(seen.any(axis=0)[:, None], value[start : start + scheme.tile], 0.0)
         mixed = mixed * kept[:, None] + (rounded @ tile_value) * factor[:, None]
         top = new
-    alive = total > 0
+    alive = np.asarray(total > 0)
     safe = np.where(alive, total, 1.0)
     out = np.where(alive[:, None], mixed / scheme.gain / safe[:, None], 0.0)
     lse = np.where(alive, top + np.log(safe), np.inf)

@@ -75,7 +75,7 @@ def open_store(
     Reader
         Of the stored numbers.
     """
-    members = [elements(member) for member in tensors] if isinstance(tensors, list | tuple) else [elements(tensors)]
+    members = [elements(member) for member in as_members(tensors)]
     if block_table is not None:
         if len(members) != 1:
             raise ValueError(f"{parameter}: expected one paged cache with block_table, got {len(members)} tensors")
@@ -85,9 +85,12 @@ def open_store(
     return Members(members, layout.query, kv_heads, parameter)
 
 
-def dequantised(
-    store: Store | Shared, scale: KvScale | None, rounded_to: DTypeLike | None, **where: Any
-) -> Reader:
+def as_members(tensors: Array | Sequence[Array]) -> list[Array]:
+    """List the tensors of a key or value."""
+    return list(tensors) if isinstance(tensors, list | tuple) else [np.asarray(tensors)]
+
+
+def dequantised(store: Store | Shared, scale: KvScale | None, rounded_to: DTypeLike | None, **where: Any) -> Reader:
     """Read what stored numbers stand for; without a scale themselves."""
     if scale is None:
         return store
@@ -146,7 +149,7 @@ def kv_rows(key: Store, batch: int, lengths: LengthsLike, padding: Array | None)
 
 
 def first_of(tensor: Array | None, parameter: str) -> int | None:
-    """The element of a tensor of one; None for no tensor or an empty one."""
+    """Read a tensor of one element; None for no tensor or an empty one."""
     if tensor is None or np.size(tensor) == 0:
         return None
     if np.size(tensor) != 1:

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
-def quantise_out(
-    out: Float64, alive: NDArray[np.bool_], scale: Array, offset: Array | None, name: str
-) -> Float64:
+def quantise_out(out: Float64, alive: NDArray[np.bool_], scale: Array, offset: Array | None, name: str) -> Float64:
     """Quantise an output in canonical order of axes.
 
     Parameters

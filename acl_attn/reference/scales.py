@@ -104,16 +104,16 @@ def _arrange(scale: Array, mode: int, heads: int, dim: int, parameter: str) -> A
         if scale.size == 1:
             return scale.reshape(1, 1)
         return _reshaped(scale, (heads, dim), parameter)
-    if mode == 1:
-        return _reshaped(scale, scale.shape[-2:], parameter)[..., None, None]
+    if mode in (1, 4):
+        tokens: Array = _reshaped(scale, scale.shape[-2:], parameter)[..., None, None]
+        return tokens
     if mode == 2:
         return _reshaped(scale, (heads, 1), parameter)
     if mode in (3, 5):
-        return _reshaped(scale, (scale.shape[0], heads, scale.shape[-1]), parameter).transpose(0, 2, 1)[..., None]
-    if mode == 4:
-        return _reshaped(scale, scale.shape[-2:], parameter)[..., None, None]
+        per_head: Array = _reshaped(scale, (scale.shape[0], heads, scale.shape[-1]), parameter)
+        return np.expand_dims(np.swapaxes(per_head, 1, 2), -1)
     if mode == 6:
-        return _reshaped(scale, scale.shape[-4:], parameter).transpose(0, 2, 1, 3)
+        return np.swapaxes(_reshaped(scale, scale.shape[-4:], parameter), 1, 2)
     raise ValueError(f"{parameter}: expected a mode of 0 to 6, got {mode}")
 
 

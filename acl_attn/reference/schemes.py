@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ways to attend that a call's formats and modes choose from; each reads its operands and attends to one sequence."""
+"""The ways to attend that a call's formats and modes choose from."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Tensors:
         return self.query_rope is not None and self.query.dim == ABSORBED_DIM
 
     def given(self, name: str) -> Array:
-        """A tensor that the scheme cannot do without."""
+        """Give a tensor that the scheme cannot do without."""
         tensor: Array | None = getattr(self, name)
         if tensor is None:
             raise ValueError(f"{name}: expected a tensor for modes {self.modes}, got None")
@@ -184,18 +184,24 @@ class _PerTensor:
     def __init__(self, t: Tensors) -> None:
         self.t = t
         self.dim_v = t.value.dim
-        self.scales = {
-            "scores_scale": scale_word(t.given("deq_scale1")),
-            "weights_scale": float(t.given("quant_scale1").reshape(-1)[0]),
-            "out_scale": plain_scale(t.given("deq_scale2")),
-        }
+        self.scores_scale = scale_word(t.given("deq_scale1"))
+        self.weights_scale = float(t.given("quant_scale1").reshape(-1)[0])
+        self.out_scale = plain_scale(t.given("deq_scale2"))
 
     def attend(
         self, sequence: int, rows: slice, columns: slice, visible: NDArray[np.bool_], bias: Float64 | None
     ) -> tuple[Float64, Float64]:
         t = self.t
         operands = t.query.read(sequence, rows), t.key.read(sequence, columns), t.value.read(sequence, columns)
-        return attend_per_tensor(*operands, scale=t.scale, visible=visible, bias=bias, **self.scales)
+        return attend_per_tensor(
+            *operands,
+            scale=t.scale,
+            visible=visible,
+            bias=bias,
+            scores_scale=self.scores_scale,
+            weights_scale=self.weights_scale,
+            out_scale=self.out_scale,
+        )
 
 
 class _Mla:
@@ -250,7 +256,7 @@ class _GqaFp8:
         t = self.t
         _refuse(bias)
         if not isinstance(t.key, Paged):
-            raise ValueError("block_table: expected a paged cache for modes (3, 3, 2), got None")
+            raise ValueError("block_table: expected a paged cache for modes (3, 3, 2), got None")  # noqa: TRY004
         of_keys = as_float64(t.key.rows(t.given("key_scale").transpose(0, 2, 1), sequence, columns))
         per_head = np.repeat(of_keys, t.heads // t.kv_heads, axis=1).T
         place: Any = rows if t.layout.is_packed else (sequence, rows)
@@ -296,7 +302,7 @@ class _Mxfp8:
 
 
 def _p_scale(t: Tensors) -> float:
-    """The largest weight; 1 if the call does not say."""
+    """Give the largest weight; 1 if the call does not say."""
     return 1.0 if t.quant_scale1 is None or not t.quant_scale1.size else float(t.quant_scale1.reshape(-1)[0])
 
 

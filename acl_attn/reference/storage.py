@@ -225,4 +225,3 @@ class Paged:
         if len(self.table) < batch:
             raise ValueError(f"block_table: expected {batch} rows, got shape {self.table.shape}")
         return [self.table.shape[1] * self.block_size] * batch
-

@@ -77,7 +77,9 @@ def visible_keys(
         visible &= (row + shift - pre <= column) & (column <= row + shift + following)
     elif sparse_mode == 9:
         if hidden is None or shift < 0:
-            raise ValueError(f"atten_mask: expected a mask, and no more rows than keys, for sparse_mode 9, got {shift=}")
+            raise ValueError(
+                f"atten_mask: expected a mask, and no more rows than keys, for sparse_mode 9, got {shift=}"
+            )
         visible[:, shift:] = hidden[:sq, :sq] == 0
     else:
         raise ValueError(f"sparse_mode: expected 0 to 4 or 9, got {sparse_mode}")

@@ -220,4 +220,3 @@ def _out_shape(call: Call) -> tuple[int, ...]:
         "T": sum(call.q_lengths),
     }
     return tuple(sizes[axis] for axis in out_axes(call.layout))
-

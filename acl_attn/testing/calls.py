@@ -8,12 +8,6 @@ A `Call` prints as what is special about it. Numbers come from its seed, and mem
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
 
 UNBOUNDED = 2147483647
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from acl_attn.testing.calls import UNBOUNDED, Call
 
@@ -69,10 +69,7 @@ def draw_call(source: Source) -> Call:
     Call
         The call.
     """
-    draw = source.choose(
-        (_floats, _floats, _floats, _unequal_dims, _prefill_mla, _decode_mla, _quantised_cache, _quantised_cache)
-        + (_per_tensor, _quantised_mla, _gqa_fp8, _mxfp8)
-    )
+    draw = source.choose(_KINDS)
     return replace(draw(source), seed=source.integer(0, 2**20))
 
 
@@ -86,7 +83,7 @@ def _length(source: Source, longest: int = 300) -> int:
     return source.integer(0, min(20, longest))
 
 
-def _sizes(source: Source, **fixed: object) -> Call:
+def _sizes(source: Source, **fixed: Any) -> Call:
     """Lengths, heads and dtype."""
     batch = source.integer(1, 4)
     group, kv_heads = source.choose(((1, 1), (2, 1), (1, 3), (3, 2), (5, 1), (16, 1)))
@@ -183,8 +180,8 @@ def _floats(source: Source) -> Call:
     call = _sizes(source, dim=dim, dim_v=dim, inner_precise=source.integer(0, 3))
     feature = source.choose(("", "bias", "sink", "prefix", "padding", "slope"))
     if feature == "sink":
-        dims = {"dim": source.choose((64, 128)), "inner_precise": 0}
-        call = replace(call, layout=source.choose(GQA_LAYOUTS), sink=True, dim_v=dims["dim"], **dims)
+        dim = source.choose((64, 128))
+        call = replace(call, layout=source.choose(GQA_LAYOUTS), sink=True, dim=dim, dim_v=dim, inner_precise=0)
         call = _storage(source, _window(source, call), _stores(call))
         return _rooms(source, call)
     if feature == "slope":
@@ -428,3 +425,12 @@ def _mxfp8(source: Source) -> Call:
         inner_precise=source.integer(0, 1),
     )
     return replace(call, dtype="bfloat16") if rope else call
+
+
+# As often as they are listed.
+_KINDS = (
+    *(_floats, _floats, _floats, _unequal_dims),
+    *(_prefill_mla, _decode_mla),
+    *(_quantised_cache, _quantised_cache, _quantised_cache),
+    *(_per_tensor, _quantised_mla, _gqa_fp8, _mxfp8),
+)

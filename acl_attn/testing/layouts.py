@@ -56,9 +56,7 @@ def is_packed(input_layout: str) -> bool:
     return "T" in input_layout
 
 
-def to_tensor(
-    sequences: Sequence[Array], axes: str, *, room: int | None = None, padding: int | None = None
-) -> Array:
+def to_tensor(sequences: Sequence[Array], axes: str, *, room: int | None = None, padding: int | None = None) -> Array:
     """Join the sequences of a batch in one tensor.
 
     Parameters

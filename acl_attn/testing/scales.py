@@ -163,14 +163,15 @@ def full_quant_arguments(call: Call, place: Place, generator: np.random.Generato
     return made
 
 
-def _per_tensor(call: Call, _: Place, generator: np.random.Generator) -> Arguments:
+def _per_tensor(_call: Call, _place: Place, generator: np.random.Generator) -> Arguments:
     spread = SPREADS["int8"]
     scores = np.array([1.0 / spread**2], np.float32)
     out = np.array([1.0 / (spread * 127)], np.float32)
 
     def word(scale: Array) -> Array:
         # The upper half of a word has flags that are none of the scale's business.
-        return scale.view(np.uint32).astype(np.uint64) | np.uint64(0x0000_4000_0000_0000)
+        words: Array = scale.view(np.uint32).astype(np.uint64) | np.uint64(0x0000_4000_0000_0000)
+        return words
 
     is_word = generator.random() < 0.5
     return {

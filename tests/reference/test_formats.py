@@ -37,4 +37,4 @@ def test_bfloat16_is_not_rounded_twice() -> None:
 
 
 def test_int8_goes_by_way_of_float16() -> None:
-    assert round_to_int8(np.array([1.5, 2.5, -0.5, 200.0, -200.0, 1e9])).tolist() == [2.0, 2.0, 0.0, 127.0, -128.0, 127.0]
+    assert round_to_int8(np.array([1.5, 2.5, -0.5, 200.0, -200.0, 1e9])).tolist() == [2, 2, 0, 127, -128, 127]

@@ -195,7 +195,7 @@ def test_group_scales_of_a_query_in_both_forms() -> None:
 FULL_QUANT = {
     "mla-int8": {"scheme": "mla", "q_format": "int8", "layout": "BSH", "storage": "NZ", "gives_lengths": False},
     "mla-fp8": {"scheme": "mla", "q_format": "float8_e4m3fn", "layout": "TND_NTD", "storage": "BnBsH"},
-    "mla-hif8": {"scheme": "mla", "q_format": "hifloat8", "layout": "BNSD", "storage": "BnNBsD", "gives_lengths": False},
+    "mla-hif8": {"scheme": "mla", "q_format": "hifloat8", "layout": "BNSD", "storage": "BnBsH", "gives_lengths": False},
     "gqa_fp8": {"scheme": "gqa_fp8", "layout": "NTD_TND", "storage": "BnNBsD", "p_scale": 448.0},
     "mxfp8": {"scheme": "mxfp8", "layout": "TND", "p_scale": 256.0},
     "mxfp8-nz": {"scheme": "mxfp8", "layout": "TND", "storage": "NZ", "p_scale": 448.0},
@@ -234,6 +234,7 @@ def test_rounding_of_weights_is_all_that_differs_from_plain_attention(
 
 @pytest.mark.parametrize("name", ["int4", "int4x8", "hifloat8", "float4_e2m1fn"])
 def test_carriers_are_taken_apart(name: str) -> None:
-    given = arguments(Call("BSND", (1,), (5,), 2, 2, dim=64, dim_v=64, kv_format=name, modes=(6, 6) if "float4" in name else (0, 0)))
+    modes = (6, 6) if "float4" in name else (0, 0)
+    given = arguments(Call("BSND", (1,), (5,), 2, 2, dim=64, dim_v=64, kv_format=name, modes=modes))
     assert elements(given["key"]).shape == (1, 5, 2, 64)
     assert np.isfinite(as_float64(elements(given["key"]))).all()

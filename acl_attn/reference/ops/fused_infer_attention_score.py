@@ -14,7 +14,7 @@ from acl_attn.reference.bias import slope_bias, tensor_bias
 from acl_attn.reference.extents import LengthsLike
 from acl_attn.reference.formats import as_float64, elements, format_of
 from acl_attn.reference.layouts import find_layout, from_canonical
-from acl_attn.reference.operands import first_of, kv_rows, open_store, query_rows
+from acl_attn.reference.operands import as_members, first_of, kv_rows, open_store, query_rows
 from acl_attn.reference.post_quant import quantise_out
 from acl_attn.reference.schemes import Tensors, choose
 from acl_attn.reference.storage import Contiguous
@@ -149,7 +149,8 @@ def fused_infer_attention_score(
     Returns
     -------
     attention_out : ndarray of float64
-        Axes as ``input_layout`` says; not rounded, unless ``attention_out`` has a quantised format. Rows that see no key, and rows beyond a sequence's length, are 0.
+        Axes as ``input_layout`` says; not rounded, unless ``attention_out`` has a quantised format. Rows that see no
+        key, and rows beyond a sequence's length, are 0.
     softmax_lse : ndarray of float64 or None
         Shape (batch, heads, rows, 1), or (tokens, heads, 1) for packed layouts. +inf where attention_out is 0 as above.
 
@@ -197,7 +198,7 @@ def fused_infer_attention_score(
             query_rope=q_rope if rope_dim else None,
             key_rope=k_rope if rope_dim else None,
             query_format=format_of(query),
-            key_format=format_of(key[0] if isinstance(key, list | tuple) else key),
+            key_format=format_of(as_members(key)[0]),
             layout=layout,
             heads=num_heads,
             kv_heads=kv_heads,
