@@ -1,0 +1,358 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Quantised key or value, one tensor at a time, with scales in the shapes and dtypes that the operators take."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ..dtypes import DType, as_dtype, decode, dtype_name, encode, int4_x2, unpack_int4
+from ..errors import invalid, wrong_type
+from ..lengths import Lengths, LengthsLike, as_lengths
+from .axes import Axes, find_axes
+from .modes import GROUP, AntiquantMode, as_mode, check_dtype
+from .scaling import Float64, power_of_two_scale, symmetric_scale, with_offset
+
+__all__ = ["QuantizedTensor", "dequantize", "quantize"]
+
+Array = npt.NDArray[Any]
+
+_16_BIT = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+_SHARING = {  # axes of (outer, head, token, channel) that share a scale
+    AntiquantMode.PER_CHANNEL: (0, 2),
+    AntiquantMode.PER_TOKEN: (1, 3),
+    AntiquantMode.PER_HEAD: (0, 2, 3),
+    AntiquantMode.PER_TOKEN_HEAD: (3,),
+    AntiquantMode.PER_TOKEN_PAGED: (1, 3),
+    AntiquantMode.PER_TOKEN_HEAD_PAGED: (3,),
+    AntiquantMode.PER_TOKEN_GROUP: (4,),
+}
+_PAGED = (AntiquantMode.PER_TOKEN_PAGED, AntiquantMode.PER_TOKEN_HEAD_PAGED)
+_BY_TOKEN = (AntiquantMode.PER_TOKEN, AntiquantMode.PER_TOKEN_HEAD, AntiquantMode.PER_TOKEN_GROUP)
+
+
+class QuantizedTensor(NamedTuple):
+    """A quantised key or value.
+
+    Attributes
+    ----------
+    values : ndarray
+        Codes, in the layout of the numbers that they stand for.
+    scale : ndarray
+        Scales.
+    offset : ndarray or None
+        Added to the stored numbers before the multiplication; shape and dtype of the scale.
+    """
+
+    values: Array
+    scale: Array
+    offset: Array | None
+
+
+def quantize(
+    values: npt.ArrayLike,
+    mode: int,
+    dtype: npt.DTypeLike = np.int8,
+    *,
+    layout: str = "BNSD",
+    num_heads: int | None = None,
+    lengths: LengthsLike | None = None,
+    query_dtype: npt.DTypeLike | None = None,
+    per_tensor: bool = False,
+    asymmetric: bool = False,
+    scale_tokens: int | None = None,
+) -> QuantizedTensor:
+    """Quantise a key or a value.
+
+    Parameters
+    ----------
+    values : array_like
+        The numbers, finite.
+    mode : AntiquantMode or int
+        Which elements share a scale.
+    dtype : dtype or its name
+        int8, int4_x2, hifloat8, float8_e4m3fn or float4_e2m1fn_x2, as far as the mode has it.
+    layout : {"BSH", "BSND", "BNSD", "TND", "BnBsH", "BnNBsD", "NZ"}
+        Layout of `values`. The last three are caches of blocks: (blocks, block_size, num_heads * head_dim),
+        (blocks, num_heads, block_size, head_dim) and (blocks, num_heads, chunks, block_size, width).
+    num_heads : int, optional
+        Key-value heads; needed where the layout fuses heads and channels.
+    lengths : int, sequence of int or Lengths, optional
+        Tokens of each sequence. Required for TND. Tokens beyond a length are not looked at, and stored as 0.
+    query_dtype : dtype or its name, optional
+        float16 or bfloat16, the dtype of scales in modes 0 and 2. That of `values` by default.
+    per_tensor : bool
+        In mode 0: one scale for everything.
+    asymmetric : bool
+        Use an offset; integers only.
+    scale_tokens : int, optional
+        Room for that many tokens in scales that have a token axis, such as the columns of a block table times the block
+        size. What is added is 1.
+
+    Returns
+    -------
+    QuantizedTensor
+        Codes, scale and offset.
+
+    See Also
+    --------
+    dequantize : The way back.
+    quantize_kv : Key and value together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> key = np.linspace(-2, 2, 256, dtype=np.float16).reshape(1, 2, 2, 64)
+    >>> codes, scale, offset = quantize(key, AntiquantMode.PER_TOKEN_HEAD)
+    >>> codes.dtype, scale.shape, offset
+    (dtype('int8'), (1, 2, 2), None)
+    """
+    chosen, axes, stored_dtype = as_mode(mode, "mode"), find_axes(layout, num_heads), as_dtype(dtype)
+    if per_tensor and chosen != AntiquantMode.PER_CHANNEL:
+        raise invalid("per_tensor", "False, or mode 0", f"True and mode {chosen.value}")
+    check_dtype(chosen, stored_dtype, per_tensor=per_tensor)
+    if asymmetric and stored_dtype not in (np.dtype(np.int8), int4_x2):
+        raise invalid("asymmetric", "False: only integers have offsets", f"True and dtype {dtype_name(stored_dtype)}")
+    _check_storage(chosen, axes)
+    array = np.asarray(values)
+    scale_dtype = _scale_dtype(chosen, array.dtype, query_dtype)
+    numbers = axes.split(array.astype(np.float64), "values")
+    known = _known_lengths(axes, numbers, lengths)
+    is_token = _is_token(axes, numbers, known)
+    low, high = _range(numbers, is_token, chosen, per_tensor=per_tensor)
+
+    offset = None
+    if chosen == AntiquantMode.PER_TOKEN_GROUP:
+        scale = power_of_two_scale(np.maximum(-low, high), 2)  # 6 = 1.5 * 2^2
+    elif asymmetric:
+        scale, offset = with_offset(low, high, stored_dtype, scale_dtype)
+    else:
+        scale = symmetric_scale(np.maximum(-low, high), stored_dtype, scale_dtype)
+    steps = _grouped(numbers, chosen) / scale.astype(np.float64)
+    if offset is not None:
+        steps = steps - offset.astype(np.float64)
+    codes = np.where(is_token, steps.reshape(numbers.shape), 0.0)
+    stored = encode(axes.join(codes, array.shape), stored_dtype)
+    finish = _Finish(chosen, axes, known, scale_tokens, per_tensor=per_tensor)
+    return QuantizedTensor(stored, finish(scale, 1), None if offset is None else finish(offset, 0))
+
+
+def dequantize(
+    values: Array,
+    scale: Array,
+    offset: Array | None = None,
+    *,
+    mode: int,
+    layout: str = "BNSD",
+    num_heads: int | None = None,
+    lengths: LengthsLike | None = None,
+    rounded_to: npt.DTypeLike | None = None,
+) -> npt.NDArray[np.float32]:
+    """Give the numbers that a quantised key or value stands for: ``(stored + offset) * scale``.
+
+    Parameters
+    ----------
+    values : ndarray
+        Codes. An int32 array is packed INT4.
+    scale, offset : ndarray
+        In any shape that the operator takes in this mode.
+    mode : AntiquantMode or int
+        Which elements share a scale.
+    layout, num_heads, lengths
+        As in `quantize`.
+    rounded_to : dtype or its name, optional
+        float16 or bfloat16: round scale, offset, sum and product to it, as a device with queries of that dtype does.
+
+    Returns
+    -------
+    ndarray of float32
+        The numbers, in the layout of `values`; the last axis of packed types is that of elements.
+    """
+    chosen, axes = as_mode(mode, "mode"), find_axes(layout, num_heads)
+    _check_storage(chosen, axes)
+    array = np.asarray(values)
+    stored = unpack_int4(array).astype(np.float32) if array.dtype == np.int32 else decode(array)
+    common = axes.split(stored, "values")
+    known = _known_lengths(axes, common, lengths)
+    numbers = _grouped(common, chosen)
+    factor = _spread(np.asarray(scale), "scale", chosen, axes, common.shape, known)
+    shift = None if offset is None else _spread(np.asarray(offset), "offset", chosen, axes, common.shape, known)
+    if rounded_to is None:
+        result = (numbers if shift is None else numbers + shift) * factor
+    else:
+        dtype = as_dtype(rounded_to, "rounded_to")
+        if dtype not in _16_BIT:
+            raise wrong_type("rounded_to", "float16 or bfloat16", dtype_name(dtype))
+        moved = numbers.astype(dtype) if shift is None else _rounded(numbers + shift.astype(dtype), dtype)
+        result = _rounded(moved.astype(np.float32) * factor.astype(dtype).astype(np.float32), dtype).astype(np.float32)
+    joined: npt.NDArray[np.float32] = axes.join(result.reshape(common.shape), stored.shape).astype(np.float32)
+    return joined
+
+
+def _rounded(numbers: Array, dtype: DType) -> Array:
+    with np.errstate(over="ignore"):
+        return numbers.astype(dtype)
+
+
+def _check_storage(mode: AntiquantMode, axes: Axes) -> None:
+    if mode in _PAGED and not axes.is_cache:
+        raise invalid(
+            "layout", f"BnBsH, BnNBsD or NZ, whose blocks the scales of mode {mode.value} follow", axes.layout,
+            "use mode 1 or 3 where nothing is paged",
+        )  # fmt: skip
+    if mode in _BY_TOKEN and axes.is_cache:
+        raise invalid(
+            "layout", f"BSH, BSND, BNSD or TND: scales of mode {mode.value} are not paged", axes.layout,
+            "quantise before the tokens go to blocks, or use mode 4 or 5",
+        )  # fmt: skip
+
+
+def _scale_dtype(mode: AntiquantMode, own: DType, query_dtype: npt.DTypeLike | None) -> DType:
+    if mode not in (AntiquantMode.PER_CHANNEL, AntiquantMode.PER_HEAD):
+        return np.dtype(np.float32)
+    dtype = own if query_dtype is None else as_dtype(query_dtype, "query_dtype")
+    if dtype not in _16_BIT:
+        raise wrong_type(
+            "query_dtype", f"float16 or bfloat16, which scales of mode {mode.value} have", dtype_name(dtype),
+            "say which dtype the query has",
+        )  # fmt: skip
+    return dtype
+
+
+def _known_lengths(axes: Axes, common: Array, lengths: LengthsLike | None) -> Lengths | None:
+    if lengths is None:
+        if axes.is_packed:
+            raise invalid("lengths", "tokens of each sequence for layout TND", None)
+        return None
+    if axes.is_cache:
+        raise invalid("lengths", "None for a cache of blocks", lengths)
+    if axes.is_packed:
+        found = lengths if isinstance(lengths, Lengths) else Lengths.from_lengths(np.atleast_1d(lengths).tolist())
+        if found.total != common.shape[2]:
+            raise invalid("lengths", f"a sum of {common.shape[2]}, the tokens of the array", found.total)
+        return found
+    found = as_lengths(lengths, common.shape[0], "lengths", "the first axis")
+    if found.max > common.shape[2]:
+        raise invalid("lengths", f"at most {common.shape[2]} tokens", found.max)
+    return found
+
+
+def _is_token(axes: Axes, common: Array, lengths: Lengths | None) -> npt.NDArray[np.bool_]:
+    if lengths is None or axes.is_packed:
+        return np.ones((1, 1, 1, 1), np.bool_)
+    return (np.arange(common.shape[2]) < np.array(lengths.per_sequence)[:, None])[:, None, :, None]
+
+
+def _range(
+    numbers: Float64, is_token: npt.NDArray[np.bool_], mode: AntiquantMode, *, per_tensor: bool
+) -> tuple[Float64, Float64]:
+    """Give the least and the largest number of each group, with axes of 1 where the group extends; 0 if it is empty."""
+    reduced = (0, 1, 2, 3) if per_tensor else _SHARING[mode]
+    grouped = _grouped(numbers, mode)
+    where = np.broadcast_to(is_token, numbers.shape).reshape(grouped.shape)
+    low = np.min(grouped, axis=reduced, keepdims=True, where=where, initial=np.inf)
+    high = np.max(grouped, axis=reduced, keepdims=True, where=where, initial=-np.inf)
+    if np.isnan(low).any() or np.isnan(high).any() or (low == -np.inf).any() or (high == np.inf).any():
+        raise invalid("values", "finite numbers", "infinity or NaN", "say with lengths which tokens count")
+    is_empty = low > high
+    return np.where(is_empty, 0.0, low), np.where(is_empty, 0.0, high)
+
+
+def _grouped(common: Array, mode: AntiquantMode) -> Array:
+    if mode != AntiquantMode.PER_TOKEN_GROUP:
+        return common
+    if common.shape[3] % GROUP:
+        raise invalid("values", f"a head dim that {GROUP} divides for mode 6", common.shape[3])
+    return common.reshape(*common.shape[:3], common.shape[3] // GROUP, GROUP)
+
+
+class _Finish(NamedTuple):
+    """Brings scales from the common axes to the shape that the operator takes."""
+
+    mode: AntiquantMode
+    axes: Axes
+    lengths: Lengths | None
+    room: int | None
+    per_tensor: bool
+
+    def __call__(self, common: Array, fill: int) -> Array:
+        mode = self.mode
+        if self.per_tensor:
+            return common.reshape(1)
+        if mode == AntiquantMode.PER_CHANNEL:
+            return np.ascontiguousarray(common[0, :, 0, :])
+        if mode == AntiquantMode.PER_HEAD:
+            return np.ascontiguousarray(common.reshape(-1))
+        if mode == AntiquantMode.PER_TOKEN_PAGED:
+            return np.ascontiguousarray(common[:, 0, :, 0])
+        if mode == AntiquantMode.PER_TOKEN_HEAD_PAGED:
+            return np.ascontiguousarray(common[..., 0])
+        if mode == AntiquantMode.PER_TOKEN_GROUP:
+            common = common[..., 0]  # (outer, head, token, group)
+        by_sequence = self._sequences(common, fill)
+        if mode == AntiquantMode.PER_TOKEN:
+            return np.ascontiguousarray(by_sequence[:, 0, :, 0])
+        return by_sequence[None] if mode == AntiquantMode.PER_TOKEN_GROUP else by_sequence[..., 0]
+
+    def _sequences(self, common: Array, fill: int) -> Array:
+        """Give each sequence its own row, with room for tokens to come."""
+        packed = self.axes.is_packed and self.lengths is not None
+        tokens = self.lengths.max if packed and self.lengths is not None else common.shape[2]
+        room = tokens if self.room is None else self.room
+        if room < tokens:
+            raise invalid("scale_tokens", f"at least {tokens}, the tokens that there are", room)
+        rows = self.lengths.per_sequence if packed and self.lengths is not None else (tokens,) * common.shape[0]
+        made = np.full((len(rows), common.shape[1], room, common.shape[3]), fill).astype(common.dtype)
+        start = 0
+        for row, length in enumerate(rows):
+            source = common[0, :, start : start + length] if packed else common[row]
+            made[row, :, :length] = source
+            start += length
+        return made
+
+
+def _spread(
+    scale: Array, parameter: str, mode: AntiquantMode, axes: Axes, shape: tuple[int, ...], lengths: Lengths | None
+) -> npt.NDArray[np.float32]:
+    """Bring scales to axes that broadcast against the (grouped) common ones."""
+    outer, heads, tokens, dim = shape
+    numbers: npt.NDArray[np.float32] = scale.astype(np.float32)
+    if mode == AntiquantMode.PER_CHANNEL:
+        if scale.size == 1:
+            return numbers.reshape(1, 1, 1, 1)
+        return _shaped(numbers, parameter, (heads, dim), mode).reshape(1, heads, 1, dim)
+    if mode == AntiquantMode.PER_HEAD:
+        return _shaped(numbers, parameter, (heads,), mode).reshape(1, heads, 1, 1)
+    if mode == AntiquantMode.PER_TOKEN_PAGED:
+        return _shaped(numbers, parameter, (outer, tokens), mode).reshape(outer, 1, tokens, 1)
+    if mode == AntiquantMode.PER_TOKEN_HEAD_PAGED:
+        return _shaped(numbers, parameter, (outer, heads, tokens), mode)[..., None]
+    batch = lengths.batch if axes.is_packed and lengths is not None else outer
+    tail = {AntiquantMode.PER_TOKEN: (1, 1), AntiquantMode.PER_TOKEN_HEAD: (heads, 1)}.get(mode, (heads, dim // GROUP))
+    room = numbers.size // max(batch * tail[0] * tail[1], 1)
+    by_sequence = _shaped(numbers, parameter, (batch, tail[0], room, tail[1]), mode)
+    needed = lengths.max if axes.is_packed and lengths is not None else tokens
+    if room < needed:
+        raise invalid(parameter, f"a token axis of at least {needed}", f"shape {scale.shape}")
+    if axes.is_packed and lengths is not None:
+        rows = [row[:, :length] for row, length in zip(by_sequence, lengths.per_sequence, strict=True)]
+        by_sequence = np.concatenate(rows, axis=1)[None] if rows else by_sequence[:, :, :0]
+    by_sequence = by_sequence[:, :, :tokens]
+    return by_sequence[..., None] if mode == AntiquantMode.PER_TOKEN_GROUP else by_sequence
+
+
+def _shaped(
+    numbers: npt.NDArray[np.float32], parameter: str, shape: tuple[int, ...], mode: AntiquantMode
+) -> npt.NDArray[np.float32]:
+    count = 1
+    for extent in shape:
+        count *= extent
+    if numbers.size != count:
+        raise invalid(
+            parameter, f"the elements of {shape} for mode {mode.value} ({mode.name})", f"shape {numbers.shape}"
+        )
+    return numbers.reshape(shape)
