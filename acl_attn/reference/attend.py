@@ -54,7 +54,7 @@ def attend(
     group = heads // kv_heads
     out = np.zeros((sq, heads, dim_v))
     lse = np.full((sq, heads), np.inf)
-    if skv == 0:
+    if not visible.size:
         return out, lse
     alive = visible.any(axis=1)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):

@@ -86,7 +86,7 @@ def online(logits: Float64, value: Float64, scheme: Scheme) -> tuple[Float64, Fl
         own_factor = np.where(alive, np.exp(np.where(alive, own, 0.0) - base), 1.0)
         rounded, factor = scheme.quantise(weights, own_factor, is_first)
         total = total * kept + weights.sum(axis=1)
-        tile_value = np.where(seen.any(axis=0)[:, None], value[start : start + scheme.tile], 0.0)
+        tile_value = np.where(np.any(seen, axis=0)[:, None], value[start : start + scheme.tile], 0.0)
         mixed = mixed * kept[:, None] + (rounded @ tile_value) * factor[:, None]
         top = new
     alive = np.asarray(total > 0)
