@@ -127,7 +127,7 @@ def quantize(
 
     offset = None
     if chosen == AntiquantMode.PER_TOKEN_GROUP:
-        scale = power_of_two_scale(np.maximum(-low, high), 2)  # 6 = 1.5 * 2^2
+        scale = power_of_two_scale(np.maximum(-low, high), stored_dtype)
     elif asymmetric:
         scale, offset = with_offset(low, high, stored_dtype, scale_dtype)
     else:

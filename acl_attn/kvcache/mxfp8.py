@@ -26,7 +26,7 @@ __all__ = ["MxFp8", "group_query_scale", "quantize_mxfp8"]
 
 Array = npt.NDArray[Any]
 
-_HEADROOM = 8  # the largest E4M3 exponent
+_E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 _PAIR = 2 * GROUP
 
 
@@ -139,8 +139,8 @@ def _finite(values: npt.ArrayLike, parameter: str) -> Float64:
 
 def _quantize(groups: Float64, axis: int) -> tuple[Array, Array]:
     """Quantise with one scale along `axis`, which the scale keeps with an extent of 1."""
-    scale = power_of_two_scale(np.max(np.abs(groups), axis=axis, keepdims=True, initial=0.0), _HEADROOM)
-    return encode(groups / scale.astype(np.float64), ml_dtypes.float8_e4m3fn), scale
+    scale = power_of_two_scale(np.max(np.abs(groups), axis=axis, keepdims=True, initial=0.0), _E4M3)
+    return encode(groups / scale.astype(np.float64), _E4M3), scale
 
 
 def _by_channels(numbers: Float64) -> tuple[Array, Array]:
