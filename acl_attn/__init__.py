@@ -31,6 +31,7 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .kvcache import AntiquantMode, QuantizedKV, dequantize_kv, pad_heads, pad_tnd, quantize_kv
 from .lengths import Lengths
 from .lse import LSE, merge_states
 from .masks import FiaMask, Mask
@@ -44,6 +45,7 @@ __all__ = [
     "AclAttnError",
     "AclAttnWarning",
     "AclError",
+    "AntiquantMode",
     "ArgumentTypeError",
     "BackendMissingError",
     "Buffer",
@@ -58,11 +60,13 @@ __all__ = [
     "Mask",
     "OutOfMemoryError",
     "Plan",
+    "QuantizedKV",
     "Spec",
     "Stream",
     "Tensor",
     "UnsupportedError",
     "attention",
+    "dequantize_kv",
     "environment",
     "fused_infer_attention_score",
     "get_cpu_target",
@@ -72,6 +76,9 @@ __all__ = [
     "get_num_threads",
     "live_objects",
     "merge_states",
+    "pad_heads",
+    "pad_tnd",
+    "quantize_kv",
     "set_cpu_target",
     "set_num_threads",
     "shutdown",

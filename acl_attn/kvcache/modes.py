@@ -46,6 +46,15 @@ class AntiquantMode(IntEnum):
     ====================  ======  ================================  =============================================
 
     Scales of modes 0 and 2 have the query's dtype, those of mode 6 and 8 float8_e8m0fnu, the others float32.
+
+    See Also
+    --------
+    quantize_kv : Takes a mode.
+
+    Examples
+    --------
+    >>> int(AntiquantMode.PER_TOKEN_HEAD)
+    3
     """
 
     PER_CHANNEL = 0

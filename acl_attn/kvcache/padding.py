@@ -69,6 +69,10 @@ def pad_tnd(
         Query, lengths and block table. There is one more sequence even if no token had to be added, so that shapes
         depend on `tokens` alone.
 
+    See Also
+    --------
+    pad_heads : Pads the head dim.
+
     Examples
     --------
     >>> import numpy as np
@@ -118,6 +122,10 @@ def pad_heads(array: Array, dim: int, *, num_heads: int | None = None) -> Array:
     -------
     ndarray
         A copy with the last axis `dim` (times `num_heads`) long.
+
+    See Also
+    --------
+    pad_tnd : Pads a packed batch.
 
     Examples
     --------

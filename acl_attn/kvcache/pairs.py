@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 class QuantizedKV:
     """A quantised key and value, and how to read them.
 
-    Attributes
+    Parameters
     ----------
     key, value : ndarray
         Codes, in the layout of the numbers that they stand for.
@@ -40,6 +40,17 @@ class QuantizedKV:
         Key-value heads, where the layout fuses them with channels.
     lengths : int, sequence of int, Lengths or None
         Tokens of each sequence, if they were given.
+
+    See Also
+    --------
+    quantize_kv : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache = quantize_kv(np.ones((1, 1, 2, 32)), np.ones((1, 1, 2, 32)), AntiquantMode.PER_TOKEN)
+    >>> cache.fia_arguments()["value_antiquant_scale"].shape
+    (1, 2)
     """
 
     key: Array
@@ -55,7 +66,13 @@ class QuantizedKV:
     lengths: LengthsLike | None
 
     def fia_arguments(self) -> dict[str, Any]:
-        """Give the keyword arguments of `fused_infer_attention_score` that key and value determine."""
+        """Give the keyword arguments of `fused_infer_attention_score` that key and value determine.
+
+        Returns
+        -------
+        dict
+            Key, value, scales, offsets and modes.
+        """
         return {
             "key": self.key,
             "value": self.value,
@@ -91,8 +108,25 @@ def quantize_kv(
     mode : AntiquantMode, int or pair of them
         Which elements share a scale. The pair (0, 1), key by channel and value by token, is the only unequal one that
         operators take.
-    dtype, layout, num_heads, lengths, query_dtype, per_tensor, asymmetric, scale_tokens
-        As in `quantize`.
+    dtype : dtype or its name
+        Type of the stored elements: int8, int4_x2, hifloat8, float8_e4m3fn or float4_e2m1fn_x2, as far as the mode has
+        it.
+    layout : {"BSH", "BSND", "BNSD", "TND", "BnBsH", "BnNBsD", "NZ"}
+        Layout of key and value. The last three are caches of blocks: (blocks, block_size, num_heads * head_dim),
+        (blocks, num_heads, block_size, head_dim) and (blocks, num_heads, chunks, block_size, width).
+    num_heads : int, optional
+        Key-value heads; needed where the layout fuses heads and channels.
+    lengths : int, sequence of int or Lengths, optional
+        Tokens of each sequence. Required for TND. Tokens beyond a length are not looked at, and stored as 0.
+    query_dtype : dtype or its name, optional
+        Dtype of scales in modes 0 and 2, float16 or bfloat16. That of the numbers by default.
+    per_tensor : bool
+        In mode 0: one scale for everything.
+    asymmetric : bool
+        Use an offset; integers only.
+    scale_tokens : int, optional
+        Room for that many tokens in scales that have a token axis, such as the columns of a block table times the block
+        size. What is added is 1.
 
     Returns
     -------
@@ -153,12 +187,25 @@ def dequantize_kv(
     cache : QuantizedKV
         What `quantize_kv` gave.
     rounded_to : dtype or its name, optional
-        float16 or bfloat16: round each step to it, as a device with queries of that dtype does.
+        Round each step to it, as a device with queries of that dtype does: float16 or bfloat16.
 
     Returns
     -------
-    key, value : ndarray of float32
-        The numbers.
+    key : ndarray of float32
+        What the key stands for.
+    value : ndarray of float32
+        What the value stands for.
+
+    See Also
+    --------
+    quantize_kv : The way there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> key = np.full((1, 1, 2, 32), 127.0, np.float16)
+    >>> dequantize_kv(quantize_kv(key, 2 * key, AntiquantMode.PER_TOKEN))[1][0, 0, 0, :3].tolist()
+    [254.0, 254.0, 254.0]
     """
     how: dict[str, Any] = {
         "layout": cache.layout,
