@@ -65,7 +65,8 @@ class Tensor:
     Attributes
     ----------
     shape : tuple of int
-        Shape.
+        Shape, as operators see it: of a packed 4-bit dtype the last axis counts elements, two of which an array has in
+        an item.
     dtype : numpy.dtype
         Element type.
     strides : tuple of int or None
@@ -193,7 +194,7 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return _count(self.shape) * self.dtype.itemsize
+        return _count(self.shape) * self.dtype.itemsize // _elements_per_item(self._code)
 
     def as_array(self) -> npt.NDArray[Any]:
         """Look at the memory as an array, without a copy (host target).
@@ -203,13 +204,18 @@ class Tensor:
         numpy.ndarray
             Keeps the tensor, and by it the owner.
         """
-        strides = None if self.strides is None else tuple(step * self.dtype.itemsize for step in self.strides)
+        packing = _elements_per_item(self._code)
+        shape, strides = self.shape, self.strides
+        if packing > 1:
+            shape = (*shape[:-1], shape[-1] // packing)
+            strides = None if strides is None else (*(step // packing for step in strides[:-1]), 1)
+        strides = None if strides is None else tuple(step * self.dtype.itemsize for step in strides)
         # Types of ml_dtypes have no type string of their own.
         carrier = self.dtype if self.dtype.isbuiltin == 1 else np.dtype(f"V{self.dtype.itemsize}")
         interface = {
             "version": 3,
             "typestr": carrier.str,
-            "shape": self.shape,
+            "shape": shape,
             "strides": strides,
             "data": (self.address, not self.is_writable),
         }
@@ -239,12 +245,38 @@ def _tensor(
     tensor = Tensor.__new__(Tensor)
     tensor._pointer = pointer
     tensor._code = acl_dtype(dtype, parameter)
+    packing = _elements_per_item(tensor._code)
+    if packing > 1:
+        shape, strides = _unpacked(shape, strides, packing, parameter)
     tensor.shape = shape
     tensor.dtype = dtype
     tensor.strides = strides
     tensor.owner = owner
     tensor.is_writable = is_writable
     return tensor
+
+
+# Dispatching on the code is what keeps this off the hot path: comparing dtypes takes longer than the rest of a call.
+_PACKINGS = {lib.ACL_INT4: 2, lib.ACL_FLOAT4_E2M1: 2}
+
+
+def _elements_per_item(code: int) -> int:
+    return _PACKINGS.get(code, 1)
+
+
+def _unpacked(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, packing: int, parameter: str
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Count elements instead of items, along the last axis."""
+    if not shape:
+        raise invalid(parameter, "an axis along which elements are packed", "a scalar")
+    if strides is not None:
+        if shape[-1] > 1 and strides[-1] != 1:
+            raise invalid(
+                parameter, "packed elements side by side", f"a last stride of {strides[-1]}", "copy the array"
+            )
+        strides = (*(step * packing for step in strides[:-1]), 1)
+    return (*shape[:-1], shape[-1] * packing), strides
 
 
 def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
@@ -381,7 +413,7 @@ def _create(tensor: Tensor) -> ffi.CData:
         before = -sum(span for span in spans if span < 0)
         extent = before + sum(span for span in spans if span > 0) + 1
         if before:
-            pointer = ffi.cast("char *", pointer) - before * tensor.dtype.itemsize
+            pointer = ffi.cast("char *", pointer) - before * tensor.dtype.itemsize // _elements_per_item(tensor._code)
         handle = lib.aclCreateTensor(
             shape, rank, tensor._code, tensor.strides, before, lib.ACL_FORMAT_ND, [extent], 1, pointer
         )
