@@ -21,7 +21,7 @@ from acl_attn.testing.generate import draw_call
 from .checks import check
 
 Choice = TypeVar("Choice")
-CASES_IN_CI = 300
+CASES_IN_CI = 200
 
 
 class Drawn:
