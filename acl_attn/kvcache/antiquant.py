@@ -15,7 +15,7 @@ from ..errors import invalid, wrong_type
 from ..lengths import Lengths, LengthsLike, as_lengths
 from .axes import Axes, find_axes
 from .modes import GROUP, AntiquantMode, as_mode, check_dtype
-from .scaling import Float64, power_of_two_scale, symmetric_scale, with_offset
+from .scaling import Float64, as_floats, power_of_two_scale, symmetric_scale, with_offset
 
 __all__ = ["QuantizedTensor", "dequantize", "quantize"]
 
@@ -120,7 +120,7 @@ def quantize(
     _check_storage(chosen, axes)
     array = np.asarray(values)
     scale_dtype = _scale_dtype(chosen, array.dtype, query_dtype)
-    numbers = axes.split(array.astype(np.float64), "values")
+    numbers = axes.split(as_floats(array), "values")
     known = _known_lengths(axes, numbers, lengths)
     is_token = _is_token(axes, numbers, known)
     low, high = _range(numbers, is_token, chosen, per_tensor=per_tensor)
@@ -132,10 +132,10 @@ def quantize(
         scale, offset = with_offset(low, high, stored_dtype, scale_dtype)
     else:
         scale = symmetric_scale(np.maximum(-low, high), stored_dtype, scale_dtype)
-    steps = _grouped(numbers, chosen) / scale.astype(np.float64)
+    steps = _grouped(numbers, chosen) / scale.astype(numbers.dtype)
     if offset is not None:
-        steps = steps - offset.astype(np.float64)
-    codes = np.where(is_token, steps.reshape(numbers.shape), 0.0)
+        steps -= offset.astype(numbers.dtype)
+    codes = np.where(is_token, steps.reshape(numbers.shape), numbers.dtype.type(0))
     stored = encode(axes.join(codes, array.shape), stored_dtype)
     finish = _Finish(chosen, axes, known, scale_tokens, per_tensor=per_tensor)
     return QuantizedTensor(stored, finish(scale, 1), None if offset is None else finish(offset, 0))
@@ -248,7 +248,7 @@ def _is_token(axes: Axes, common: Array, lengths: Lengths | None) -> npt.NDArray
 
 
 def _range(
-    numbers: Float64, is_token: npt.NDArray[np.bool_], mode: AntiquantMode, *, per_tensor: bool
+    numbers: Array, is_token: npt.NDArray[np.bool_], mode: AntiquantMode, *, per_tensor: bool
 ) -> tuple[Float64, Float64]:
     """Give the least and the largest number of each group, with axes of 1 where the group extends; 0 if it is empty."""
     reduced = (0, 1, 2, 3) if per_tensor else _SHARING[mode]
@@ -259,6 +259,7 @@ def _range(
     if np.isnan(low).any() or np.isnan(high).any() or (low == -np.inf).any() or (high == np.inf).any():
         raise invalid("values", "finite numbers", "infinity or NaN", "say with lengths which tokens count")
     is_empty = low > high
+    low, high = low.astype(np.float64), high.astype(np.float64)
     return np.where(is_empty, 0.0, low), np.where(is_empty, 0.0, high)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..dtypes import DType, as_dtype, dtype_name, encode, hifloat8
 from ..errors import invalid
 from .axes import find_axes
-from .scaling import Float64, symmetric_scale
+from .scaling import as_floats, symmetric_scale
 
 __all__ = [
     "GqaFp8",
@@ -205,9 +205,9 @@ def _with_scale(
     values: npt.ArrayLike, parameter: str, dtype: DType, axis: int | tuple[int, ...] | None
 ) -> tuple[Array, npt.NDArray[np.float32]]:
     """Quantise with one fp32 scale for each group along `axis`, which the scale keeps with an extent of 1."""
-    numbers: Float64 = np.asarray(values).astype(np.float64)
-    size = np.max(np.abs(numbers), axis=axis, keepdims=True, initial=0.0)
+    numbers = as_floats(values)
+    size = np.max(np.abs(numbers), axis=axis, keepdims=True, initial=0.0).astype(np.float64)
     if not np.isfinite(size).all():
         raise invalid(parameter, "finite numbers", "infinity or NaN")
     scale = symmetric_scale(size, dtype, _FLOAT32)
-    return encode(numbers / scale.astype(np.float64), dtype), scale
+    return encode(numbers / scale.astype(numbers.dtype), dtype), scale

@@ -20,7 +20,7 @@ from ..errors import invalid
 from ..lengths import Lengths
 from .axes import to_nz
 from .modes import GROUP
-from .scaling import Float64, power_of_two_scale
+from .scaling import as_floats, power_of_two_scale
 
 __all__ = ["MxFp8", "group_query_scale", "quantize_mxfp8"]
 
@@ -130,26 +130,27 @@ def group_query_scale(scale: Array, num_kv_heads: int) -> Array:
     return np.ascontiguousarray(grouped.transpose(1, 0, 2, 3, 4))
 
 
-def _finite(values: npt.ArrayLike, parameter: str) -> Float64:
-    numbers: Float64 = np.asarray(values).astype(np.float64)
+def _finite(values: npt.ArrayLike, parameter: str) -> Array:
+    numbers = as_floats(values)
     if not np.isfinite(numbers).all():
         raise invalid(parameter, "finite numbers", "infinity or NaN")
     return numbers
 
 
-def _quantize(groups: Float64, axis: int) -> tuple[Array, Array]:
+def _quantize(groups: Array, axis: int) -> tuple[Array, Array]:
     """Quantise with one scale along `axis`, which the scale keeps with an extent of 1."""
-    scale = power_of_two_scale(np.max(np.abs(groups), axis=axis, keepdims=True, initial=0.0), _E4M3)
-    return encode(groups / scale.astype(np.float64), _E4M3), scale
+    size = np.max(np.abs(groups), axis=axis, keepdims=True, initial=0.0).astype(np.float64)
+    scale = power_of_two_scale(size, _E4M3)
+    return encode(groups / scale.astype(groups.dtype), _E4M3), scale
 
 
-def _by_channels(numbers: Float64) -> tuple[Array, Array]:
+def _by_channels(numbers: Array) -> tuple[Array, Array]:
     codes, scale = _quantize(numbers.reshape(*numbers.shape[:-1], numbers.shape[-1] // GROUP, GROUP), -1)
     pairs = scale.reshape(*numbers.shape[:-1], numbers.shape[-1] // _PAIR, 2)
     return codes.reshape(numbers.shape), pairs
 
 
-def _by_tokens(numbers: Float64) -> tuple[Array, Array]:
+def _by_tokens(numbers: Array) -> tuple[Array, Array]:
     """Quantise (outer, head, token, channel), where 64 divides the tokens."""
     outer, heads, tokens, dim = numbers.shape
     codes, scale = _quantize(numbers.reshape(outer, heads, tokens // _PAIR, 2, GROUP, dim), -2)
@@ -157,13 +158,13 @@ def _by_tokens(numbers: Float64) -> tuple[Array, Array]:
     return codes.reshape(numbers.shape), np.ascontiguousarray(pairs)
 
 
-def _packed_by_tokens(numbers: Float64, lengths: Lengths) -> tuple[Array, Array]:
+def _packed_by_tokens(numbers: Array, lengths: Lengths) -> tuple[Array, Array]:
     """Quantise (token, head, channel); each sequence begins a pair, and its last pair may have unused entries."""
     codes, scales = [], []
     start = 0
     for length in lengths.per_sequence:
         rows = -(-length // _PAIR) * _PAIR
-        own = np.zeros((rows, *numbers.shape[1:]))
+        own = np.zeros((rows, *numbers.shape[1:]), numbers.dtype)
         own[:length] = numbers[start : start + length]
         own_codes, own_scale = _by_tokens(own.transpose(1, 0, 2)[None])
         codes.append(own_codes[0].transpose(1, 0, 2)[:length])

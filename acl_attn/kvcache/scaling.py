@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scales and offsets from the range of numbers that share them. All arithmetic is in float64."""
+"""Scales and offsets from the range of numbers that share them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..dtypes import DType, encode_e8m0, float4_e2m1fn_x2, hifloat8, int4_x2, largest
 
-__all__ = ["power_of_two_scale", "symmetric_scale", "with_offset"]
+__all__ = ["Float64", "as_floats", "power_of_two_scale", "symmetric_scale", "with_offset"]
 
 Float64 = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -22,6 +22,13 @@ _ROUNDS_INTO = {np.dtype(ml_dtypes.float8_e4m3fn): 464.0, float4_e2m1fn_x2: 7.0}
 
 # HIFLOAT8 keeps 3 bits of mantissa from 1/8 up to this. Larger numbers would fit, with more error.
 _HIFLOAT8_DENSE = 15.0
+
+
+def as_floats(values: npt.ArrayLike) -> Array:
+    """Give numbers in the precision to compute in: float32 unless they need more. Scales are computed in float64."""
+    array = np.asarray(values)
+    needs_more = array.dtype == np.float64 or array.dtype.kind in "iu"
+    return array.astype(np.float64 if needs_more else np.float32)
 
 
 def target_of(dtype: DType) -> float:
