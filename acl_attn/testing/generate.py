@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws legal calls over the whole space of the operator's parameters.
 
-The functions draw from any `Source`: `RandomSource` for a loop over seeds, or one that asks hypothesis. Choices are
+The functions draw from any `Source`: `ReplayedSource` for a loop over seeds, or one that asks hypothesis. Choices are
 listed with the simplest first, which is where hypothesis shrinks to.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from acl_attn.testing.calls import UNBOUNDED, Call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Choice = TypeVar("Choice")
 
@@ -35,25 +35,72 @@ class Source(Protocol):
         """Draw one of several options."""
 
 
-class RandomSource:
-    """Choices that follow from a seed.
+class ReplayedSource:
+    """Choices from a list, and after its end the simplest ones; keeps the list of what it gave.
 
     Parameters
     ----------
-    seed : int
-        The seed.
+    choices : sequence of int
+        By how much each choice is beyond its simplest.
+    seed : int, optional
+        Where choices after the end of the list come from instead.
+
+    Attributes
+    ----------
+    given : list of int
+        The choices that have been made.
     """
 
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - no secrets
+    def __init__(self, choices: Sequence[int] = (), seed: int | None = None) -> None:
+        self._ahead = list(choices)[::-1]
+        self._random = None if seed is None else random.Random(seed)  # noqa: S311 - no secrets
+        self.given: list[int] = []
 
     def integer(self, low: int, high: int) -> int:
         """Draw an integer from ``low`` to ``high``, both included."""
-        return self._random.randint(low, high)
+        if self._ahead:
+            beyond = min(self._ahead.pop(), high - low)
+        else:
+            beyond = self._random.randint(0, high - low) if self._random else 0
+        self.given.append(beyond)
+        return low + beyond
 
     def choose(self, options: Sequence[Choice]) -> Choice:
         """Draw one of several options."""
-        return self._random.choice(options)
+        return options[self.integer(0, len(options) - 1)]
+
+
+def simplify(choices: Sequence[int], fails: Callable[[Call], bool]) -> Call:
+    """Make a call that fails simpler while it goes on failing.
+
+    Parameters
+    ----------
+    choices : sequence of int
+        The choices that led to the call.
+    fails : callable
+        Tells whether a call fails.
+
+    Returns
+    -------
+    Call
+        The simplest one found.
+    """
+    best = list(choices)
+    call = draw_call(ReplayedSource(best))
+    position, changed = 0, False
+    while position < len(best):
+        for smaller in (0, best[position] // 2, best[position] - 1):
+            if 0 <= smaller < best[position]:
+                source = ReplayedSource([*best[:position], smaller, *best[position + 1 :]])
+                candidate = draw_call(source)
+                if fails(candidate):
+                    best, call, changed = source.given, candidate, True
+                    break
+        else:
+            position += 1
+        if position >= len(best) and changed:
+            position, changed = 0, False
+    return call
 
 
 def draw_call(source: Source) -> Call:
