@@ -215,8 +215,8 @@ def _rounded(numbers: NDArray[np.float64], dtype: np.dtype[Any]) -> tuple[NDArra
         bits = np.select([exponent < 4, exponent < 8, exponent < 16], [3, 2, 1], 0)
         step = np.ldexp(1.0, np.maximum(np.frexp(numbers)[1] - 1 - bits, -22))
         return decode(encode(numbers, dtype)).astype(np.float64), step
-    bits, least = {"float8_e4m3fn": (3, -6), "float16": (10, -14), "bfloat16": (7, -126)}[dtype.name]
-    step = np.ldexp(1.0, np.maximum(np.frexp(numbers)[1] - 1, least) - bits)
+    mantissa, least = {"float8_e4m3fn": (3, -6), "float16": (10, -14), "bfloat16": (7, -126)}[dtype.name]
+    step = np.ldexp(1.0, np.maximum(np.frexp(numbers)[1] - 1, least) - mantissa)
     return np.rint(numbers / step) * step, step
 
 
