@@ -29,7 +29,7 @@ def largest(dtype: npt.DTypeLike) -> float:
     Parameters
     ----------
     dtype : dtype or its name
-        int8, int4_x2, hifloat8, float8_e4m3fn or float4_e2m1fn_x2.
+        One of int8, int4_x2, hifloat8, float8_e4m3fn or float4_e2m1fn_x2.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def encode(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     values : array_like
         The numbers. For packed types their last axis is even.
     dtype : dtype or its name
-        int8, int4_x2, hifloat8, float8_e4m3fn or float4_e2m1fn_x2.
+        One of int8, int4_x2, hifloat8, float8_e4m3fn or float4_e2m1fn_x2.
 
     Returns
     -------

@@ -75,7 +75,7 @@ def quantize(
     mode : AntiquantMode or int
         Which elements share a scale.
     dtype : dtype or its name
-        int8, int4_x2, hifloat8, float8_e4m3fn or float4_e2m1fn_x2, as far as the mode has it.
+        One of int8, int4_x2, hifloat8, float8_e4m3fn and float4_e2m1fn_x2, as far as the mode has it.
     layout : {"BSH", "BSND", "BNSD", "TND", "BnBsH", "BnNBsD", "NZ"}
         Layout of `values`. The last three are caches of blocks: (blocks, block_size, num_heads * head_dim),
         (blocks, num_heads, block_size, head_dim) and (blocks, num_heads, chunks, block_size, width).
@@ -84,7 +84,7 @@ def quantize(
     lengths : int, sequence of int or Lengths, optional
         Tokens of each sequence. Required for TND. Tokens beyond a length are not looked at, and stored as 0.
     query_dtype : dtype or its name, optional
-        float16 or bfloat16, the dtype of scales in modes 0 and 2. That of `values` by default.
+        Dtype of scales in modes 0 and 2, float16 or bfloat16. That of `values` by default.
     per_tensor : bool
         In mode 0: one scale for everything.
     asymmetric : bool
@@ -162,10 +162,14 @@ def dequantize(
         In any shape that the operator takes in this mode.
     mode : AntiquantMode or int
         Which elements share a scale.
-    layout, num_heads, lengths
-        As in `quantize`.
+    layout : {"BSH", "BSND", "BNSD", "TND", "BnBsH", "BnNBsD", "NZ"}
+        Layout of `values`, as in `quantize`.
+    num_heads : int, optional
+        Key-value heads; needed where the layout fuses heads and channels.
+    lengths : int, sequence of int or Lengths, optional
+        Tokens of each sequence; needed for TND.
     rounded_to : dtype or its name, optional
-        float16 or bfloat16: round scale, offset, sum and product to it, as a device with queries of that dtype does.
+        Round scale, offset, sum and product to it, as a device with queries of that dtype does: float16 or bfloat16.
 
     Returns
     -------

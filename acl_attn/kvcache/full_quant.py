@@ -103,13 +103,13 @@ def quantize_mla(
 
     Parameters
     ----------
-    query, query_rope : array_like
-        In layout BSH, BSND, BNSD or TND. The operator adds the rope part to the scores before it scales them, so the
-        result's query_rope is divided by the scales.
-    key, key_rope : array_like
-        In any layout, caches included.
+    query, key : array_like
+        The latent parts: query in layout BSH, BSND, BNSD or TND, key in any layout, caches included.
+    query_rope, key_rope : array_like
+        The rope parts. The operator adds theirs to the scores before it scales them, so the result's query_rope is
+        divided by the scales.
     dtype : dtype or its name
-        int8, float8_e4m3fn or hifloat8.
+        One of int8, float8_e4m3fn and hifloat8.
     num_heads : int, optional
         Query heads; for layout BSH only.
 
