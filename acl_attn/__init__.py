@@ -34,7 +34,7 @@ from .errors import (
 from .kvcache import AntiquantMode, QuantizedKV, dequantize_kv, pad_heads, pad_tnd, quantize_kv
 from .lengths import Lengths
 from .lse import LSE, merge_states
-from .masks import FiaMask, Mask
+from .masks import Mask
 from .memory import Buffer
 from .ops.attention import Plan, attention
 from .ops.fused_infer_attention_score import fused_infer_attention_score
@@ -54,7 +54,6 @@ __all__ = [
     "DeviceFaultError",
     "Environment",
     "Event",
-    "FiaMask",
     "InvalidArgumentError",
     "Lengths",
     "Mask",

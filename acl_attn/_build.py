@@ -31,54 +31,9 @@ _SYSTEM_TYPES = "\n".join(
     )
 )
 
-# A function that no loaded library exports answers with this code (or with null/0 if it returns no status). Vendor
-# codes are never negative.
 _UNBOUND = "ACL_ATTN_STATUS_UNBOUND"
 _STATUS_TYPES = frozenset({"aclError", "aclnnStatus"})
-
-_BINDER_DECLARATIONS = f"""
-#define {_UNBOUND} ...
-/* Takes addresses from the library for every function that has none yet. Returns how many, or -1 with the loader's
- * text in `message`. With `loaded_only` the library is not loaded if the process has not got it yet. */
-int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size);
-int acl_attn_symbol_count(void);
-const char *acl_attn_symbol_name(int index);
-/* Path of the library that provides the function; NULL if none does. */
-const char *acl_attn_symbol_library(int index);
-"""
-
-_BINDER_SOURCE = """
-int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size)
-{
-    /* Never closed: forwarders, finalizers and worker threads may use it until the process ends. */
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | (loaded_only ? RTLD_NOLOAD : 0));
-    if (library == NULL) {
-        const char *text = dlerror();
-        snprintf(message, size, "%s", text != NULL ? text : "not loaded");
-        return -1;
-    }
-    int bound = 0;
-    for (int i = 0; i < SYMBOL_COUNT; ++i) {
-        if (addresses[i] == NULL && (addresses[i] = dlsym(library, names[i])) != NULL) {
-            ++bound;
-        }
-    }
-    return bound;
-}
-
-int acl_attn_symbol_count(void) { return SYMBOL_COUNT; }
-
-const char *acl_attn_symbol_name(int index) { return index >= 0 && index < SYMBOL_COUNT ? names[index] : NULL; }
-
-const char *acl_attn_symbol_library(int index)
-{
-    Dl_info info;
-    if (index < 0 || index >= SYMBOL_COUNT || addresses[index] == NULL || dladdr(addresses[index], &info) == 0) {
-        return NULL;
-    }
-    return info.dli_fname;
-}
-"""
+_HERE = Path(__file__).resolve().parent
 
 
 def headers(include: Path) -> list[str]:
@@ -86,7 +41,7 @@ def headers(include: Path) -> list[str]:
     return sorted(path.relative_to(include).as_posix() for path in include.rglob("*.h"))
 
 
-def preprocess(include: Path, compiler: str) -> tuple[str, list[str]]:
+def preprocess(include: Path, compiler: str, *extra: Path) -> tuple[str, list[str]]:
     """Preprocess all headers with the system's left empty.
 
     Returns
@@ -103,7 +58,7 @@ def preprocess(include: Path, compiler: str) -> tuple[str, list[str]]:
                 stub.parent.mkdir(parents=True, exist_ok=True)
                 stub.touch()
         unit = Path(scratch, "unit.c")
-        unit.write_text("".join(f'#include "{header}"\n' for header in headers(include)))
+        unit.write_text("".join(f'#include "{header}"\n' for header in (*headers(include), *extra)))
         command = [compiler, "-E", "-P", "-std=c11", "-nostdinc", f"-I{empty}", f"-I{include}"]
         command += ["-DACL_FUNC_VISIBILITY=", str(unit)]
         text = _output(command)
@@ -140,23 +95,24 @@ def forwarder(index: int, declaration: c_ast.Decl) -> str:
 
 def generate(include: Path, compiler: str) -> cffi.FFI:
     """Build the cffi description of the extension module."""
-    declarations, integers = preprocess(include, compiler)
-    found = list(functions(declarations))
+    found = list(functions(preprocess(include, compiler)[0]))
     source = [
         "#include <dlfcn.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n",
         # The forwarders must stay private: exported, they would stand before the functions they forward to.
         "#define ACL_FUNC_VISIBILITY\n",
         *(f'#include "{header}"\n' for header in headers(include)),
-        f"\nenum {{ {_UNBOUND} = -1, SYMBOL_COUNT = {len(found)} }};\n",
+        f'#include "{_HERE / "_glue.h"}"\n\n',
+        f"enum {{ SYMBOL_COUNT = {len(found)} }};\n",
         "static void *addresses[SYMBOL_COUNT];\n",
         "static const char *const names[SYMBOL_COUNT] = {\n",
         *(f'    "{declaration.name}",\n' for declaration in found),
-        "};\n",
-        _BINDER_SOURCE,
+        "};\n\n",
         *(forwarder(index, declaration) for index, declaration in enumerate(found)),
+        f'\n#include "{_HERE / "_glue.c"}"\n',
     ]
+    declarations, integers = preprocess(include, compiler, _HERE / "_glue.h")
     builder = cffi.FFI()
-    builder.cdef(declarations + _BINDER_DECLARATIONS + "".join(f"#define {name} ...\n" for name in integers))
+    builder.cdef(declarations + "".join(f"#define {name} ...\n" for name in integers))
     builder.set_source(MODULE, "".join(source))
     return builder
 

@@ -12,12 +12,13 @@ import os
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 from ._lib import ffi, lib
 from .errors import check, load_target, recent_message
 
-__all__ = ["reset_after_fork", "start", "use_device"]
+__all__ = ["call", "regain_device", "reset_after_fork", "start", "use_device"]
 
 
 class _Forkable(Protocol):
@@ -95,9 +96,24 @@ def use_device(device: int | None = None) -> int:
     return _thread.device
 
 
-def forget_device() -> None:
-    """Ask anew at the next use: the thread turned out to have no current context."""
-    _thread.device = None
+def regain_device(device: int | None = None) -> bool:
+    """Give the thread a context again, if someone took it away since; say whether that was so."""
+    found = ffi.new("int32_t *")
+    if lib.aclrtGetDevice(found) == 0:
+        return False
+    recent_message()
+    lost, _thread.device = _thread.device, None
+    use_device(lost if device is None else device)
+    return True
+
+
+def call(function: Callable[..., int], api: str, *arguments: object) -> None:
+    """Call a function that needs a current context, and raise what it reports."""
+    use_device()
+    status = function(*arguments)
+    if status == lib.ACL_ERROR_RT_CONTEXT_NULL and regain_device():
+        status = function(*arguments)
+    check(status, api)
 
 
 def reset_after_fork(owner: _Forkable) -> None:

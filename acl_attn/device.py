@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ._handles import Handle, adopt, destroy
 from ._inflight import release_finished
 from ._lib import ffi, lib, text
-from ._process import use_device
-from .errors import check, invalid, type_name, wrong_type
+from ._process import call, use_device
+from .errors import invalid, type_name, wrong_type
 
-__all__ = ["Device", "Event", "Stream", "StreamLike", "SupportsAclStream", "stream_pointer"]
+__all__ = ["Device", "Event", "Stream", "StreamLike", "SupportsAclStream", "device_id", "stream_pointer"]
 
 _Self = TypeVar("_Self", bound="Stream | Event")
 
@@ -74,9 +75,8 @@ class Device:
         int
             At least 1.
         """
-        use_device()
         count = ffi.new("uint32_t *")
-        check(lib.aclrtGetDeviceCount(count), "aclrtGetDeviceCount")
+        call(lib.aclrtGetDeviceCount, "aclrtGetDeviceCount", count)
         return int(count[0])
 
     @classmethod
@@ -105,20 +105,20 @@ class Device:
 
         Returns
         -------
-        free, total : int
-            Bytes.
+        free : int
+            Bytes that are free.
+        total : int
+            All bytes.
         """
         self.make_current()
         sizes = ffi.new("size_t[2]")
-        check(lib.aclrtGetMemInfo(lib.ACL_HBM_MEM, sizes, sizes + 1), "aclrtGetMemInfo")
+        call(lib.aclrtGetMemInfo, "aclrtGetMemInfo", lib.ACL_HBM_MEM, sizes, sizes + 1)
         return int(sizes[0]), int(sizes[1])
 
     def synchronize(self) -> None:
         """Wait for all streams of the device; raise the first failure among their tasks."""
         self.make_current()
-        status = lib.aclrtSynchronizeDevice()
-        release_finished()
-        check(status, "aclrtSynchronizeDevice")
+        _wait(lib.aclrtSynchronizeDevice, "aclrtSynchronizeDevice")
 
     def create_stream(self) -> Stream:
         """Make a stream: a queue whose tasks run in order, beside the caller.
@@ -130,7 +130,7 @@ class Device:
         """
         self.make_current()
         slot = ffi.new("aclrtStream *")
-        check(lib.aclrtCreateStream(slot), "aclrtCreateStream")
+        call(lib.aclrtCreateStream, "aclrtCreateStream", slot)
         return _adopt(Stream, slot[0], lib.aclrtDestroyStream)
 
     def create_event(self) -> Event:
@@ -143,7 +143,7 @@ class Device:
         """
         self.make_current()
         slot = ffi.new("aclrtEvent *")
-        check(lib.aclrtCreateEvent(slot), "aclrtCreateEvent")
+        call(lib.aclrtCreateEvent, "aclrtCreateEvent", slot)
         return _adopt(Event, slot[0], lib.aclrtDestroyEvent)
 
     def __repr__(self) -> str:
@@ -224,17 +224,14 @@ class Stream(Handle):
         DeviceFaultError
             The time ran out (code 507046), or a task could not be carried out.
         """
-        use_device()
-        status = lib.aclrtSynchronizeStreamWithTimeout(self._live(), _milliseconds(timeout))
-        release_finished()
-        check(status, "aclrtSynchronizeStreamWithTimeout")
+        function, api = lib.aclrtSynchronizeStreamWithTimeout, "aclrtSynchronizeStreamWithTimeout"
+        _wait(function, api, self._live(), _milliseconds(timeout))
 
     @property
     def is_idle(self) -> bool:
         """Whether everything queued so far has run."""
-        use_device()
         status = ffi.new("aclrtStreamStatus *")
-        check(lib.aclrtStreamQuery(self._live(), status), "aclrtStreamQuery")
+        call(lib.aclrtStreamQuery, "aclrtStreamQuery", self._live(), status)
         return bool(status[0] == lib.ACL_STREAM_STATUS_COMPLETE)
 
     def record(self, event: Event | None = None) -> Event:
@@ -251,7 +248,7 @@ class Stream(Handle):
             Complete once the stream has passed the mark.
         """
         event = Device.current().create_event() if event is None else event
-        check(lib.aclrtRecordEvent(event._live(), self._live()), "aclrtRecordEvent")
+        call(lib.aclrtRecordEvent, "aclrtRecordEvent", event._live(), self._live())
         return event
 
     def wait(self, event: Event) -> None:
@@ -262,8 +259,7 @@ class Stream(Handle):
         event : Event
             What to wait for.
         """
-        use_device()
-        check(lib.aclrtStreamWaitEvent(self._live(), event._live()), "aclrtStreamWaitEvent")
+        call(lib.aclrtStreamWaitEvent, "aclrtStreamWaitEvent", self._live(), event._live())
 
     def close(self) -> None:
         """Wait for the stream and destroy it; one that was borrowed is only let go. May be repeated.
@@ -324,9 +320,8 @@ class Event(Handle):
     @property
     def is_complete(self) -> bool:
         """Whether the stream has passed the mark; false if it was never recorded."""
-        use_device()
         status = ffi.new("aclrtEventRecordedStatus *")
-        check(lib.aclrtQueryEventStatus(self._live(), status), "aclrtQueryEventStatus")
+        call(lib.aclrtQueryEventStatus, "aclrtQueryEventStatus", self._live(), status)
         return bool(status[0] == lib.ACL_EVENT_RECORDED_STATUS_COMPLETE)
 
     def synchronize(self, timeout: float | None = None) -> None:
@@ -342,10 +337,8 @@ class Event(Handle):
         DeviceFaultError
             The time ran out (code 507047).
         """
-        use_device()
-        status = lib.aclrtSynchronizeEventWithTimeout(self._live(), _milliseconds(timeout))
-        release_finished()
-        check(status, "aclrtSynchronizeEventWithTimeout")
+        function, api = lib.aclrtSynchronizeEventWithTimeout, "aclrtSynchronizeEventWithTimeout"
+        _wait(function, api, self._live(), _milliseconds(timeout))
 
     def elapsed_ms(self, since: Event) -> float:
         """Take the time between two marks.
@@ -360,13 +353,21 @@ class Event(Handle):
         float
             Milliseconds.
         """
-        use_device()
         elapsed = ffi.new("float *")
-        check(lib.aclrtEventElapsedTime(elapsed, since._live(), self._live()), "aclrtEventElapsedTime")
+        call(lib.aclrtEventElapsedTime, "aclrtEventElapsedTime", elapsed, since._live(), self._live())
         return float(elapsed[0])
 
     def __repr__(self) -> str:
         return "<Event closed>" if self.is_closed else f"<Event {self.handle:#x}>"
+
+
+def device_id(device: Device | None) -> int | None:
+    """Read an argument that chooses a device."""
+    if device is None:
+        return None
+    if not isinstance(device, Device):
+        raise wrong_type("device", "a Device", type_name(device), "use Device(number)")
+    return device.id
 
 
 StreamLike: TypeAlias = Stream | SupportsAclStream | int
@@ -391,6 +392,14 @@ def _pointer(handle: int) -> ffi.CData:
     if not 0 < handle < 2**64:
         raise invalid("stream", "a stream's handle", handle, "leave stream out for a call that waits for its result")
     return ffi.cast("aclrtStream", handle)
+
+
+def _wait(function: Callable[..., int], api: str, *arguments: object) -> None:
+    """Synchronise, and let go of what finished work held, also when the work failed."""
+    try:
+        call(function, api, *arguments)
+    finally:
+        release_finished()
 
 
 def _milliseconds(timeout: float | None) -> int:

@@ -25,7 +25,7 @@ _PACKAGES = ("numpy", "cffi", "ml_dtypes")
 class Environment:
     """What the library finds around it; made by `environment`.
 
-    Attributes
+    Parameters
     ----------
     version, library_version : str
         Of the Python package, and of the loaded library.

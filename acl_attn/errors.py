@@ -29,7 +29,48 @@ __all__ = [
 
 
 class AclAttnError(Exception):
-    """Base of every exception that acl_attn raises on purpose."""
+    """Base of every exception that acl_attn raises on purpose.
+
+    Attributes
+    ----------
+    detail : str
+        The message itself, without what is added for people.
+    parameter, expected, got, fix : str
+        The parts of a message of the form *parameter: expected X, got Y; fix*; empty where it has no such part.
+    rule : str
+        Id of the constraint that was violated, such as ``"MASK-C-06"``; empty if it has none.
+    """
+
+    detail = ""
+
+    @property
+    def parameter(self) -> str:
+        """Which parameter is wrong."""
+        return self._part("parameter")
+
+    @property
+    def expected(self) -> str:
+        """What it may be."""
+        return self._part("expected")
+
+    @property
+    def got(self) -> str:
+        """What it was."""
+        return self._part("got")
+
+    @property
+    def fix(self) -> str:
+        """What to do, where it is known."""
+        return self._part("fix")
+
+    @property
+    def rule(self) -> str:
+        """Id of the violated constraint."""
+        return self._part("rule")
+
+    def _part(self, name: str) -> str:
+        match = _MESSAGE.fullmatch(self.detail or str(self))
+        return (match[name] or "") if match else ""
 
 
 class AclAttnWarning(UserWarning):
@@ -37,23 +78,20 @@ class AclAttnWarning(UserWarning):
 
 
 class AclError(AclAttnError, RuntimeError):
-    """A call of the C interface failed.
+    """A call of the C interface failed, or would.
 
-    Attributes
+    Parameters
     ----------
+    message : str
+        What to tell people.
     code : int
         The status code.
     name : str
         Its name in the headers, such as ``"ACL_ERROR_RT_CONTEXT_NULL"``.
     api : str
-        The function that failed.
+        The function that failed; empty if Python refused the call.
     detail : str
         The library's own message, empty if it left none.
-    parameter, expected, got, fix : str
-        The parts of a message of the form *parameter: expected X, got Y; fix*, empty where the message has no such
-        part.
-    rule : str
-        Id of the constraint that was violated, such as ``"MASK-C-06"``; empty if it has none.
     """
 
     def __init__(self, message: str, *, code: int = 0, name: str = "", api: str = "", detail: str = "") -> None:
@@ -62,7 +100,6 @@ class AclError(AclAttnError, RuntimeError):
         self.name = name
         self.api = api
         self.detail = detail
-        self.parameter, self.expected, self.got, self.fix, self.rule = _parts(detail)
 
 
 class InvalidArgumentError(AclError, ValueError):
@@ -93,6 +130,8 @@ class ClosedError(AclAttnError, ValueError):
     """An object was used after its ``close()``."""
 
 
+_UNBOUND = lib.ACL_ATTN_STATUS_UNBOUND
+
 # Codes where a caller would branch; all others are a plain AclError.
 _MEMORY = {200000, 207001, 207018}
 _UNSUPPORTED = {200001, 200006, 207000}
@@ -106,13 +145,6 @@ _MESSAGE = re.compile(
 )
 
 
-def _parts(detail: str) -> tuple[str, str, str, str, str]:
-    match = _MESSAGE.fullmatch(detail)
-    if not match:
-        return "", "", "", "", ""
-    return match["parameter"], match["expected"], match["got"], match["fix"] or "", match["rule"] or ""
-
-
 def compose(parameter: str, expected: str, got: object, fix: str = "") -> str:
     """Write a message in the one form that all messages have."""
     return f"{parameter}: expected {expected}, got {got}" + (f"; {fix}" if fix else "")
@@ -121,7 +153,9 @@ def compose(parameter: str, expected: str, got: object, fix: str = "") -> str:
 def invalid(parameter: str, expected: str, got: object, fix: str = "") -> InvalidArgumentError:
     """Build the exception for a value that Python itself can refuse."""
     message = compose(parameter, expected, got, fix)
-    return InvalidArgumentError(message, code=161002, name="ACLNN_ERR_PARAM_INVALID", detail=message)
+    return InvalidArgumentError(
+        message, code=lib.ACLNN_ERR_PARAM_INVALID, name="ACLNN_ERR_PARAM_INVALID", detail=message
+    )
 
 
 def wrong_type(parameter: str, expected: str, got: object, fix: str = "") -> ArgumentTypeError:
@@ -170,13 +204,18 @@ def check(status: int, api: str, names: Mapping[str, str] | None = None) -> None
 def check_handle(handle: ffi.CData, api: str) -> ffi.CData:
     """Return the handle, or raise if the function gave none."""
     if not handle:
-        raise error(lib.ACL_ATTN_STATUS_UNBOUND if api in load_target().missing else 161002, api)
+        raise handle_error(api)
     return handle
+
+
+def handle_error(api: str) -> AclAttnError:
+    """Build the exception for a function that gave no handle."""
+    return error(_UNBOUND if api in load_target().missing else lib.ACLNN_ERR_PARAM_INVALID, api)
 
 
 def error(status: int, api: str, names: Mapping[str, str] | None = None) -> AclAttnError:
     """Build the exception for a status that is not 0, taking the library's message."""
-    if status == lib.ACL_ATTN_STATUS_UNBOUND:
+    if status == _UNBOUND:
         target = load_target()
         libraries = ", ".join(target.libraries)
         return BackendMissingError(f"{api}: target {target.name!r} does not export this function; loaded: {libraries}")

@@ -34,8 +34,8 @@ class LSE:
     Parameters
     ----------
     array : numpy.ndarray
-        float32, shape ``(B, N, S, 1)``, or ``(T, N, 1)`` for packed layouts. ``+inf`` marks a row that sees no key (and
-        rows beyond a sequence's length), whose output is 0.
+        Of float32, shape ``(B, N, S, 1)``, or ``(T, N, 1)`` for packed layouts. ``+inf`` marks a row that sees no key
+        (and rows beyond a sequence's length), whose output is 0.
     out_layout : str
         Layout of the attention output that it belongs to, such as ``"BSND"``.
 
@@ -46,9 +46,9 @@ class LSE:
     Examples
     --------
     >>> import numpy as np
-    >>> foreign = np.zeros((1, 1, 2), np.float32)  # base 2, tokens by heads
-    >>> LSE.from_array(foreign[..., None], "TND", base=2).array.shape
-    (1, 1, 2, 1)
+    >>> foreign = np.full((5, 2, 1), 3.0)  # base 2, (T, N, 1)
+    >>> round(float(LSE.from_array(foreign, "TND", base=2).array[0, 0, 0]), 4)
+    2.0794
     """
 
     array: npt.NDArray[Any]
@@ -97,7 +97,7 @@ class LSE:
         Returns
         -------
         numpy.ndarray
-            bool, shape of `array`.
+            Booleans in the shape of `array`.
         """
         return np.asarray(np.isposinf(self.array))
 
@@ -122,10 +122,14 @@ def merge_states(
 
     Parameters
     ----------
-    out_a, out_b : numpy.ndarray
-        Partial outputs of the same queries, in the same layout.
-    lse_a, lse_b : LSE
-        Their log-sum-exp. A row that is empty on one side takes the other side's values.
+    out_a : numpy.ndarray
+        The output over some keys.
+    lse_a : LSE
+        Its log-sum-exp.
+    out_b : numpy.ndarray
+        The output of the same queries over other keys, in the same layout.
+    lse_b : LSE
+        Its log-sum-exp. A row that is empty on one side takes the other side's values.
 
     Returns
     -------

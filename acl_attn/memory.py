@@ -12,27 +12,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._handles import Handle, adopt, destroy
 from ._lib import ffi, lib
-from ._process import reset_after_fork, use_device
+from ._process import call, reset_after_fork
 from .dtypes import as_dtype
-from .errors import ClosedError, check, invalid, type_name, wrong_type
+from .errors import ClosedError, invalid, type_name, wrong_type
 
 __all__ = ["Buffer", "WorkspaceCache", "workspace_of_stream"]
 
 
-class _Allocation(Handle):
-    """A piece of device memory. Whoever uses it holds it; it goes with the last user."""
+class _Allocation:
+    """A piece of device memory. Whoever uses it holds it; it goes with the last user.
 
-    __slots__ = ("nbytes",)
+    Not a `Handle`: those are released at exit at the latest, but a daemon thread may still compute in this memory.
+    """
 
-    nbytes: int
+    __slots__ = ("nbytes", "pointer")
 
     def __init__(self, nbytes: int) -> None:
-        use_device()
         slot = ffi.new("void **")
-        check(lib.aclrtMalloc(slot, nbytes, lib.ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc")
-        adopt(self, slot[0], destroy, lib.aclrtFree, slot[0])
+        call(lib.aclrtMalloc, "aclrtMalloc", slot, nbytes, lib.ACL_MEM_MALLOC_HUGE_FIRST)
+        self.pointer = ffi.gc(slot[0], lib.aclrtFree, nbytes)
         self.nbytes = nbytes
 
 
@@ -42,7 +41,7 @@ class _View:
     __slots__ = ("__array_interface__", "allocation")
 
     def __init__(self, allocation: _Allocation) -> None:
-        address = int(ffi.cast("uintptr_t", allocation._pointer))
+        address = int(ffi.cast("uintptr_t", allocation.pointer))
         self.allocation = allocation
         self.__array_interface__ = {
             "version": 3,
@@ -95,7 +94,7 @@ class Buffer:
     @property
     def address(self) -> int:
         """Where the memory begins."""
-        return int(ffi.cast("uintptr_t", self._live()._pointer))
+        return int(ffi.cast("uintptr_t", self._live().pointer))
 
     def as_array(self, dtype: npt.DTypeLike = np.uint8, shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
         """Look at the memory as an array, without a copy (host target).
@@ -146,7 +145,7 @@ class Buffer:
 
 def pointer_of(buffer: Buffer) -> ffi.CData:
     """Give a buffer's address in the form that C functions take."""
-    return buffer._live()._pointer
+    return buffer._live().pointer
 
 
 class WorkspaceCache:
@@ -160,6 +159,7 @@ class WorkspaceCache:
 
     def __init__(self) -> None:
         self._idle: list[Buffer] = []
+        weakref.finalize(self, self._idle.clear)  # at exit; what is borrowed then stays the borrower's
 
     def borrow(self, nbytes: int) -> Buffer | None:
         """Hand out at least `nbytes`; None if none are needed."""

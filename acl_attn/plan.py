@@ -19,11 +19,11 @@ from typing import Any, Protocol
 from ._handles import destroy
 from ._inflight import keep
 from ._lib import ffi, lib
-from ._process import forget_device, reset_after_fork, use_device
+from ._process import regain_device, reset_after_fork, use_device
 from .device import StreamLike, stream_pointer
-from .errors import ClosedError, check, error, invalid
+from .errors import AclAttnError, ClosedError, check, error, invalid
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
-from .tensor import ArrayLike, HandleSet, Tensor, as_tensor
+from .tensor import ArrayLike, HandleSet, as_tensor
 
 __all__ = ["Call", "Operator", "OperatorPlan", "Slot", "run_once", "workspace_cache"]
 
@@ -83,39 +83,49 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     queue = ffi.NULL if stream is None else stream_pointer(stream)
     handles = HandleSet()
     try:
-        size, executor = _phase_one(call, call.arguments(handles))
-        try:
-            workspace = workspace_cache.borrow(size) if stream is None else workspace_of_stream(queue, size)
-        except BaseException:
-            lib.aclDestroyAclOpExecutor(executor)
-            raise
-        pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-        if stream is None:
-            try:
-                status = lib.aclAttnRun(pointer, size, executor, queue)
-            finally:
-                workspace_cache.give_back(workspace)
-        else:
-            status = call.operator.phase_two(pointer, size, executor, queue)
-        if status:
-            if status == lib.ACL_ERROR_RT_CONTEXT_NULL:
-                forget_device()
-            raise error(status, call.operator.name, call.parameter_names)
-        if stream is not None:
-            keep(queue, call.operands(), workspace)
+        arguments = call.arguments(handles)
+        failure = _both_phases(call, arguments, queue)
+        if failure and regain_device(device):
+            failure = _both_phases(call, arguments, queue)
+        if failure:
+            raise failure
     finally:
         handles.destroy()
+
+
+def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> AclAttnError | None:
+    size, executor = _phase_one(call, arguments)
+    waits = queue == ffi.NULL
+    try:
+        workspace = workspace_cache.borrow(size) if waits else workspace_of_stream(queue, size)
+    except BaseException:
+        lib.aclDestroyAclOpExecutor(executor)
+        raise
+    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
+    status = _launch(call, pointer, size, executor, queue)
+    if waits:
+        workspace_cache.give_back(workspace)
+    elif not status:
+        keep(queue, call.operands(), workspace)
+    return error(status, call.operator.name, call.parameter_names) if status else None
+
+
+def _launch(call: Call, workspace: ffi.CData, size: int, executor: ffi.CData, queue: ffi.CData) -> int:
+    """Phase two: on a stream, or, without one, on the current context's default stream and waited for."""
+    if queue == ffi.NULL:
+        return int(lib.aclAttnRun(workspace, size, executor, queue))
+    return call.operator.phase_two(workspace, size, executor, queue)
 
 
 @dataclass(frozen=True)
 class Slot:
     """A tensor of a plan whose address may change from run to run."""
 
-    parameter: str
     argument: int  # position among phase one's arguments
     index: int  # among the operator's inputs, or among its outputs
-    is_output: bool
-    is_list: bool
+    is_output: bool = False
+    is_list: bool = False
+    member: int = 0
 
 
 def _destroy_executor(executor: ffi.CData, handles: HandleSet) -> None:
@@ -126,18 +136,22 @@ def _destroy_executor(executor: ffi.CData, handles: HandleSet) -> None:
 class _Prepared:
     """A repeatable executor, with the handles that it may look at until it is destroyed."""
 
-    __slots__ = ("__weakref__", "arguments", "executor", "finalizer", "workspace_bytes")
+    __slots__ = ("__weakref__", "arguments", "executor", "finalizer", "slots", "workspace_bytes")
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, slots: Sequence[Slot]) -> None:
         handles = HandleSet()
         try:
-            self.arguments = call.arguments(handles)
+            self.arguments = call.arguments(handles)  # holds the strings, which the executor may look at
             self.workspace_bytes, self.executor = _phase_one(call, self.arguments)
         except BaseException:
             handles.destroy()
             raise
         self.finalizer = weakref.finalize(self, _destroy_executor, self.executor, handles)
         check(lib.aclSetAclOpExecutorRepeatable(self.executor), "aclSetAclOpExecutorRepeatable")
+        self.slots = ffi.new(
+            "acl_attn_slot[]",
+            [(slot.is_output, slot.is_list, slot.index, slot.member, self.arguments[slot.argument]) for slot in slots],
+        )
 
 
 class OperatorPlan:
@@ -149,7 +163,7 @@ class OperatorPlan:
         self._slots = tuple(slots)
         self._lock = threading.Lock()
         self._workspace: Buffer | None = None
-        self._prepared: _Prepared | None = _Prepared(call)
+        self._prepared: _Prepared | None = _Prepared(call, self._slots)
         reset_after_fork(self)
 
     def _reset_after_fork(self) -> None:
@@ -161,7 +175,7 @@ class OperatorPlan:
         return self._prepared
 
     def _replan(self, call: Call) -> None:
-        prepared = _Prepared(call)
+        prepared = _Prepared(call, self._slots)
         with self._lock:
             if self._prepared is None:
                 prepared.finalizer()
@@ -213,50 +227,58 @@ class OperatorPlan:
         self.close()
 
     def _run(
-        self, operands: Sequence[Sequence[Tensor]], stream: StreamLike | None, workspace: ArrayLike | None
+        self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None
     ) -> None:
-        """Run with the given memory for each slot, in the slots' order."""
-        use_device(self._device if stream is None else None)
-        queue = ffi.NULL if stream is None else stream_pointer(stream)
+        """Run with the given addresses, in the slots' order; `held` is what keeps their memory."""
+        if stream is not None:
+            return self._enqueue(pointers, held, stream, workspace)
+        use_device(self._device)
+        with self._lock:
+            prepared = self._live()
+            size = prepared.workspace_bytes
+            scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size)
+            arguments = (prepared.executor, prepared.slots, len(pointers), pointers, scratch, size)
+            status = lib.acl_attn_run(*arguments)
+            if status:
+                failure = self._error(status)
+                if not regain_device(self._device):
+                    raise failure
+                status = lib.acl_attn_run(*arguments)
+        if status:
+            raise self._error(status)
+        return None
+
+    def _enqueue(
+        self, pointers: list[ffi.CData], held: object, stream: StreamLike, workspace: ArrayLike | None
+    ) -> None:
+        use_device()
+        queue = stream_pointer(stream)
+        call = self._call
         with self._lock:
             prepared = self._live()
             size, executor = prepared.workspace_bytes, prepared.executor
-            for slot, tensors in zip(self._slots, operands, strict=True):
-                _retarget(executor, slot, prepared.arguments[slot.argument], tensors)
+            scratch = workspace_of_stream(queue, size) if workspace is None else None
             if workspace is not None:
-                scratch: object = workspace
                 pointer = _foreign_workspace(workspace, size)
             else:
-                scratch = self._own_workspace(size) if stream is None else workspace_of_stream(queue, size)
                 pointer = ffi.NULL if scratch is None else pointer_of(scratch)
-            if stream is None:
-                status = lib.aclAttnRun(pointer, size, executor, queue)
-            else:
-                status = self._call.operator.phase_two(pointer, size, executor, queue)
+            status = lib.acl_attn_set_addresses(executor, prepared.slots, len(pointers), pointers)
+            if not status:
+                status = call.operator.phase_two(pointer, size, executor, queue)
         if status:
-            raise error(status, self._call.operator.name, self._call.parameter_names)
-        if stream is not None:
-            # Not the plan: a run in flight has its own copy of what it needs from the executor.
-            keep(queue, operands, self._call.operands(), scratch)
+            raise self._error(status)
+        # Not the plan: work in flight has its own copy of what it needs from the executor.
+        keep(queue, held, pointers, call.operands(), scratch, workspace)
 
-    def _own_workspace(self, size: int) -> Buffer | None:
-        if size and (self._workspace is None or self._workspace.nbytes < size):
+    def _error(self, status: int) -> AclAttnError:
+        return error(status, self._call.operator.name, self._call.parameter_names)
+
+    def _own_workspace(self, size: int) -> ffi.CData:
+        if size == 0:
+            return ffi.NULL
+        if self._workspace is None or self._workspace.nbytes < size:
             self._workspace = Buffer(size)
-        return self._workspace if size else None
-
-
-def _retarget(executor: ffi.CData, slot: Slot, handle: ffi.CData, tensors: Sequence[Tensor]) -> None:
-    for member, tensor in enumerate(tensors):
-        if 0 in tensor.shape:
-            continue
-        if slot.is_list:
-            status = lib.aclSetDynamicInputTensorAddr(executor, slot.index, member, handle, tensor._pointer)
-        elif slot.is_output:
-            status = lib.aclSetOutputTensorAddr(executor, slot.index, handle, tensor._pointer)
-        else:
-            status = lib.aclSetInputTensorAddr(executor, slot.index, handle, tensor._pointer)
-        if status:
-            raise error(status, "aclSetTensorAddr")
+        return pointer_of(self._workspace)
 
 
 def _foreign_workspace(workspace: ArrayLike, size: int) -> ffi.CData:

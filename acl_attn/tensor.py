@@ -14,10 +14,20 @@ import numpy.typing as npt
 
 from ._lib import ffi, lib
 from .dtypes import DType, acl_dtype, as_dtype
-from .errors import check_handle, invalid, type_name, wrong_type
+from .errors import check_handle, handle_error, invalid, type_name, wrong_type
 from .memory import Buffer, pointer_of
 
-__all__ = ["ArrayLike", "HandleSet", "Spec", "Tensor", "as_output", "as_tensor", "as_tensor_or_placeholder"]
+__all__ = [
+    "ArrayLike",
+    "HandleSet",
+    "Spec",
+    "Tensor",
+    "as_output",
+    "as_tensor",
+    "as_tensor_or_placeholder",
+    "output_pointer",
+    "pointer_as_planned",
+]
 
 
 @dataclass(frozen=True)
@@ -48,13 +58,13 @@ class Spec:
         object.__setattr__(self, "shape", _extents(self.shape, "shape"))
         object.__setattr__(self, "dtype", as_dtype(self.dtype))
 
-    @classmethod
-    def of(cls, shape: tuple[int, ...], dtype: DType) -> Spec:
-        """Make a spec of parts that are known to be right."""
-        spec = cls.__new__(cls)
-        object.__setattr__(spec, "shape", shape)
-        object.__setattr__(spec, "dtype", dtype)
-        return spec
+
+def known_spec(shape: tuple[int, ...], dtype: DType) -> Spec:
+    """Make a spec of parts that are known to be right."""
+    spec = Spec.__new__(Spec)
+    object.__setattr__(spec, "shape", shape)
+    object.__setattr__(spec, "dtype", dtype)
+    return spec
 
 
 class Tensor:
@@ -309,6 +319,41 @@ def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, d
     return tensor
 
 
+def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi.CData:
+    """Give the address of an operand that must have the planned shape, dtype and strides.
+
+    The pointer keeps an array's memory, but not a tensor's owner. On the path of every run, so NumPy arrays go by.
+    """
+    if type(value) is np.ndarray and value.shape == planned.shape and value.dtype == planned.dtype:
+        try:
+            pointer = ffi.from_buffer(value)
+        except (BufferError, ValueError):
+            pass
+        else:
+            if planned.strides is None:
+                return pointer
+    tensor = as_tensor(value, parameter)
+    if tensor.dtype != planned.dtype:
+        raise wrong_type(parameter, f"dtype {planned.dtype} as planned", f"dtype {tensor.dtype}", "make a new plan")
+    if tensor.shape != planned.shape or tensor.strides != planned.strides:
+        raise invalid(parameter, f"{_form(planned)} as planned", _form(tensor), "make a new plan")
+    return tensor._pointer
+
+
+def output_pointer(value: ArrayLike, parameter: str, spec: Spec) -> ffi.CData:
+    """Give the address of an output; otherwise as `pointer_as_planned`."""
+    if type(value) is np.ndarray and value.shape == spec.shape and value.dtype == spec.dtype:
+        try:
+            return ffi.from_buffer(value, require_writable=True)
+        except (BufferError, ValueError):
+            pass
+    return as_output(value, parameter, spec.shape, spec.dtype)._pointer
+
+
+def _form(tensor: Tensor) -> str:
+    return f"shape {tensor.shape}" + (f" with strides {tensor.strides}" if tensor.strides else " (dense)")
+
+
 def _import(value: object, parameter: str) -> npt.NDArray[Any]:
     expected = "a numpy.ndarray, a Tensor, or an object with __dlpack__ or __array_interface__"
     fix = "convert it with numpy.asarray(value, dtype)" if isinstance(value, (list, tuple, int, float)) else ""
@@ -359,26 +404,26 @@ def as_tensor_or_placeholder(value: ArrayLike | Spec, parameter: str) -> Tensor:
 
 
 class HandleSet:
-    """The C objects that describe one call. Destroyed together, lists before what is not in a list."""
+    """The C objects that describe one call, destroyed together."""
 
     __slots__ = ("_objects",)
 
     def __init__(self) -> None:
         self._objects: list[tuple[Any, ffi.CData]] = []
 
-    def tensor(self, tensor: Tensor | None) -> ffi.CData:
+    def tensor(self, tensor: Tensor | None, parameter: str) -> ffi.CData:
         """Make an ``aclTensor``; null for None."""
         if tensor is None:
             return ffi.NULL
-        handle = _create(tensor)
+        handle = _create(tensor, parameter)
         self._objects.append((lib.aclDestroyTensor, handle))
         return handle
 
-    def tensor_list(self, tensors: Sequence[Tensor]) -> ffi.CData:
+    def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> ffi.CData:
         """Make an ``aclTensorList``, which owns its members."""
         members: list[ffi.CData] = []
         try:
-            members.extend(_create(tensor) for tensor in tensors)
+            members.extend(_create(tensor, parameter) for tensor in tensors)
             handle = check_handle(lib.aclCreateTensorList(members, len(members)), "aclCreateTensorList")
         except BaseException:
             for member in members:
@@ -387,10 +432,8 @@ class HandleSet:
         self._objects.append((lib.aclDestroyTensorList, handle))
         return handle
 
-    def int_array(self, values: Sequence[int] | None) -> ffi.CData:
-        """Make an ``aclIntArray``; null for None."""
-        if values is None:
-            return ffi.NULL
+    def int_array(self, values: Sequence[int]) -> ffi.CData:
+        """Make an ``aclIntArray``."""
         handle = check_handle(lib.aclCreateIntArray(values, len(values)), "aclCreateIntArray")
         self._objects.append((lib.aclDestroyIntArray, handle))
         return handle
@@ -402,19 +445,17 @@ class HandleSet:
             destructor(handle)
 
 
-def _create(tensor: Tensor) -> ffi.CData:
-    shape, rank = tensor.shape, len(tensor.shape)
+def _create(tensor: Tensor, parameter: str) -> ffi.CData:
+    shape, rank, strides = tensor.shape, len(tensor.shape), tensor.strides
     pointer = ffi.NULL if 0 in shape else tensor._pointer
-    if tensor.strides is None:
+    if strides is None:
         handle = lib.aclCreateTensor(shape, rank, tensor._code, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, rank, pointer)
     else:
-        # The buffer begins at the lowest address, which is not the first element's if a stride is negative.
-        spans = [(extent - 1) * step if extent else 0 for extent, step in zip(shape, tensor.strides, strict=True)]
-        before = -sum(span for span in spans if span < 0)
-        extent = before + sum(span for span in spans if span > 0) + 1
-        if before:
-            pointer = ffi.cast("char *", pointer) - before * tensor.dtype.itemsize // _elements_per_item(tensor._code)
-        handle = lib.aclCreateTensor(
-            shape, rank, tensor._code, tensor.strides, before, lib.ACL_FORMAT_ND, [extent], 1, pointer
-        )
-    return check_handle(handle, "aclCreateTensor")
+        span = 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True) if extent and step > 0)
+        handle = lib.aclCreateTensor(shape, rank, tensor._code, strides, 0, lib.ACL_FORMAT_ND, [span], 1, pointer)
+    if handle:
+        return handle
+    # The library does not know which parameter it is.
+    refusal = handle_error("aclCreateTensor")
+    fix = "copy it with numpy.ascontiguousarray" if strides else ""
+    raise invalid(parameter, "an array that the target can describe", f"{_form(tensor)} ({refusal.detail})", fix)

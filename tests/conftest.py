@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,10 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+# NumPy's threads and the engine's would fight for the same processors. To be said before anything imports NumPy;
+# programs that tests start inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # `python -m pytest` puts the checkout on the path, where the package's sources lie without what the build adds. The
 # tests are for the installed package; only without one does the checkout have to do.

@@ -10,13 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..device import Device, StreamLike
-from ..errors import ClosedError, invalid, wrong_type
+from .._lib import ffi
+from ..device import Device, StreamLike, device_id
+from ..errors import invalid
 from ..lengths import LengthsLike
 from ..lse import LSE
 from ..masks import Mask
 from ..plan import OperatorPlan, Slot, run_once
-from ..tensor import ArrayLike, Spec, Tensor, as_output, as_tensor, as_tensor_or_placeholder
+from ..tensor import (
+    ArrayLike,
+    Spec,
+    Tensor,
+    as_output,
+    as_tensor,
+    as_tensor_or_placeholder,
+    output_pointer,
+    pointer_as_planned,
+)
 from .attention_call import AttentionCall, MaskLike, prepare
 from .fia_call import KEY, OUT, QUERY, VALUE
 from .fia_call import LSE as LSE_ARGUMENT
@@ -51,8 +61,8 @@ def attention(
     Parameters
     ----------
     query : array-like
-        float16 or bfloat16: ``(B, S, N, D)``, or ``(T, N, D)`` with the sequences packed one behind the other, or
-        what `layout` says.
+        Of dtype float16 or bfloat16: ``(B, S, N, D)``, or ``(T, N, D)`` with the sequences packed one behind the
+        other, or what `layout` says.
     key, value : array-like or sequence of array-likes
         Of query's dtype, with as many heads as query or a divisor of it. Ordered like query; or a list of one array
         for each sequence, each with its own length; or, with `block_table`, a paged cache of shape
@@ -74,8 +84,8 @@ def attention(
     scale : float, optional
         What scores are multiplied by; ``1 / sqrt(D)`` without it.
     block_table : array-like, optional
-        int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that `kv_lengths`
-        does not reach are not read.
+        Of dtype int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that
+        `kv_lengths` does not reach are not read.
     block_size : int, optional
         Tokens of a block; taken from the cache's shape without it.
     out : array-like, optional
@@ -131,7 +141,7 @@ def attention(
     lse = None
     if call.lse_spec is not None:
         lse, fia.lse = _output(lse_out, "lse_out", call.lse_spec)
-    run_once(fia, stream, None if device is None else device.id)
+    run_once(fia, stream, device_id(device))
     return result if lse is None else (result, _typed_lse(lse, call))
 
 
@@ -159,12 +169,28 @@ class Plan(OperatorPlan):
         An array to use when `run` is given none, or a `Spec` of what will be given.
     key, value : array-like, Spec, or sequence of them
         Likewise.
-    layout, num_heads, num_kv_heads, q_lengths, kv_lengths, mask, window, scale, block_table, block_size, inner_precise
-        As for `attention`.
+    layout : str, optional
+        Order of axes, as for `attention`.
+    num_heads, num_kv_heads : int, optional
+        Heads of query, and of key and value.
+    q_lengths, kv_lengths : int, sequence of int or Lengths, optional
+        Tokens of each sequence; `update` changes them.
+    mask : {"causal", "causal_top_left"} or Mask, optional
+        Which keys a row sees.
+    window : tuple of int, optional
+        Keys before and after its own position that a row sees.
+    scale : float, optional
+        What scores are multiplied by.
+    block_table : array-like, optional
+        Which blocks of a paged cache hold a sequence. Its contents are read by each run.
+    block_size : int, optional
+        Tokens of a block.
     out, lse_out : array-like, optional
         Where each run writes that is not given another place. Without it each run makes a new array.
     return_lse : bool
         Whether runs return the log-sum-exp as well.
+    inner_precise : int, optional
+        The operator's precision mode.
     device : Device, optional
         Where runs without a stream go. The calling thread's device by default.
 
@@ -221,15 +247,15 @@ class Plan(OperatorPlan):
         # The addresses of phase one are replaced before each run; the first ones only have to be there.
         fia.out = _first_output(out, "out", call.out_spec)
         slots = [
-            Slot("query", QUERY, 0, is_output=False, is_list=False),
-            Slot("key", KEY, 1, is_output=False, is_list=True),
-            Slot("value", VALUE, 2, is_output=False, is_list=True),
-            Slot("out", OUT, 0, is_output=True, is_list=False),
+            Slot(QUERY, 0),
+            *(Slot(KEY, 1, is_list=True, member=member) for member in range(len(fia.key))),
+            *(Slot(VALUE, 2, is_list=True, member=member) for member in range(len(fia.value))),
+            Slot(OUT, 0, is_output=True),
         ]
         if call.lse_spec is not None:
             fia.lse = _first_output(lse_out, "lse_out", call.lse_spec)
-            slots.append(Slot("lse_out", LSE_ARGUMENT, 1, is_output=True, is_list=False))
-        super().__init__(fia, slots, None if device is None else device.id)
+            slots.append(Slot(LSE_ARGUMENT, 1, is_output=True))
+        super().__init__(fia, slots, device_id(device))
 
     @property
     def out_spec(self) -> Spec:
@@ -282,52 +308,54 @@ class Plan(OperatorPlan):
         """
         call = self._attention
         fia = call.fia
-        operands = [
-            (self._operand(query, "query", fia.query),),
-            self._members(key, "key", fia.key),
-            self._members(value, "value", fia.value),
-        ]
-        out = self._outputs["out"] if out is None else out
-        result, tensor = _output(out, "out", call.out_spec)
-        operands.append((tensor,))
-        lse = None
-        if call.lse_spec is not None:
-            lse, tensor = _output(self._outputs["lse_out"] if lse_out is None else lse_out, "lse_out", call.lse_spec)
-            operands.append((tensor,))
-        elif lse_out is not None:
-            raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
-        self._run(operands, stream, workspace)
-        return result if lse is None else (result, _typed_lse(lse, call))
+        pointers = [self._pointer(query, "query", fia.query)]
+        self._add_members(pointers, key, "key", fia.key)
+        self._add_members(pointers, value, "value", fia.value)
+        if out is None:
+            out = self._outputs["out"]
+            if out is None:
+                out = np.empty(call.out_spec.shape, call.out_spec.dtype)
+        pointers.append(output_pointer(out, "out", call.out_spec))
+        if call.lse_spec is None:
+            if lse_out is not None:
+                raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
+            self._run(pointers, (query, key, value, out), stream, workspace)
+            return out
+        lse_out = self._outputs["lse_out"] if lse_out is None else lse_out
+        if lse_out is None:
+            lse_out = np.empty(call.lse_spec.shape, call.lse_spec.dtype)
+        pointers.append(output_pointer(lse_out, "lse_out", call.lse_spec))
+        self._run(pointers, (query, key, value, out, lse_out), stream, workspace)
+        return out, _typed_lse(lse_out, call)
 
-    def _operand(self, given: ArrayLike | None, parameter: str, planned: Tensor) -> Tensor:
-        if given is None:
-            if parameter in self._later:
-                if self.is_closed:
-                    raise ClosedError("plan: expected an open plan, got one that was closed; make a new one")
-                raise invalid(parameter, "an array (the plan was made from a Spec)", None)
-            return planned
-        tensor = as_tensor(given, parameter)
-        if tensor.dtype != planned.dtype:
-            raise wrong_type(parameter, f"dtype {planned.dtype} as planned", f"dtype {tensor.dtype}", "make a new plan")
-        if tensor.shape != planned.shape or tensor.strides != planned.strides:
-            raise invalid(parameter, f"{_form(planned)} as planned", _form(tensor), "make a new plan")
-        return tensor
+    def _pointer(self, given: ArrayLike | None, parameter: str, planned: Tensor) -> ffi.CData:
+        if given is not None:
+            return pointer_as_planned(given, parameter, planned)
+        if parameter in self._later:
+            self._live()
+            raise invalid(parameter, "an array (the plan was made from a Spec)", None)
+        return planned._pointer
 
-    def _members(
-        self, given: ArrayLike | Sequence[ArrayLike] | None, parameter: str, planned: Sequence[Tensor]
-    ) -> tuple[Tensor, ...]:
-        if given is None or not isinstance(given, (list, tuple)):
-            if given is None and parameter not in self._later:
-                return tuple(planned)
+    def _add_members(
+        self,
+        pointers: list[ffi.CData],
+        given: ArrayLike | Sequence[ArrayLike] | None,
+        parameter: str,
+        planned: Sequence[Tensor],
+    ) -> None:
+        if given is not None and not isinstance(given, (list, tuple)):
             if len(planned) > 1:
                 raise invalid(parameter, f"a list of {len(planned)} arrays as planned", "one array")
-            return (self._operand(given, parameter, planned[0]),)
-        if len(given) != len(planned):
-            raise invalid(parameter, f"a list of {len(planned)} arrays as planned", len(given), "make a new plan")
-        return tuple(
-            self._operand(member, f"{parameter}[{position}]", planned[position])
-            for position, member in enumerate(given)
-        )
+            pointers.append(pointer_as_planned(given, parameter, planned[0]))
+        elif given is None:
+            pointers.extend(self._pointer(None, parameter, member) for member in planned)
+        else:
+            if len(given) != len(planned):
+                raise invalid(parameter, f"a list of {len(planned)} arrays as planned", len(given), "make a new plan")
+            pointers.extend(
+                pointer_as_planned(member, f"{parameter}[{position}]", planned[position])
+                for position, member in enumerate(given)
+            )
 
     def update(self, *, kv_lengths: LengthsLike | None = None, q_lengths: LengthsLike | None = None) -> None:
         """Change the sequences' lengths, for runs from now on.
@@ -388,7 +416,3 @@ def _first_output(given: ArrayLike | None, parameter: str, spec: Spec) -> Tensor
     if given is not None:
         return as_output(given, parameter, spec.shape, spec.dtype)
     return as_tensor_or_placeholder(spec, parameter)
-
-
-def _form(tensor: Tensor) -> str:
-    return f"shape {tensor.shape}" + (f" with strides {tensor.strides}" if tensor.strides else " (dense)")

@@ -14,8 +14,8 @@ from ..errors import invalid, type_name, wrong_type
 from ..layouts import Geometry, Layout, cache_geometry, find_layout
 from ..lengths import Lengths, LengthsLike, as_lengths
 from ..masks import FiaMask, Mask
-from ..tensor import ArrayLike, Spec, Tensor, as_tensor
-from .fia_call import POSITION, FiaCall, members, number, snake_case_names
+from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
+from .fia_call import POSITION, FiaCall, integer, members, number, snake_case_names
 
 __all__ = ["AttentionCall", "MaskLike", "prepare"]
 
@@ -92,6 +92,8 @@ def prepare(
 
     `describe` reads query, key and value; the plan's takes a `Spec` as well.
     """
+    num_heads = None if num_heads is None else integer(num_heads, "num_heads")
+    num_kv_heads = None if num_kv_heads is None else integer(num_kv_heads, "num_kv_heads")
     call = AttentionCall()
     query_tensor = describe(query, "query")
     keys, values = members(key, "key", describe), members(value, "value", describe)
@@ -109,7 +111,7 @@ def prepare(
         optional[_TABLE] = as_tensor(block_table, "block_table")
         kv_heads, tokens, _ = cache_geometry(keys[0].shape, num_kv_heads, shape.dim, "key")
         dim = cache_geometry(values[0].shape, kv_heads, None, "value")[2]
-        block_size = tokens if block_size is None else block_size
+        block_size = tokens if block_size is None else integer(block_size, "block_size")
     kv_heads = kv_heads if num_kv_heads is None else num_kv_heads
     call.q_lengths, call.kv_lengths = _lengths(call.layout, shape, q_lengths, kv_lengths, block_table is not None)
     lengths: dict[int, Sequence[int]] = {}
@@ -125,14 +127,16 @@ def prepare(
         optional[_MASK] = as_tensor(said.atten_mask, "mask")
     if inner_precise is None:
         inner_precise = 2 if call.mask is not None and call.mask.hidden is not None else 0
+    else:
+        inner_precise = integer(inner_precise, "inner_precise")
     if scale is None:
         scale = 1 / math.sqrt(shape.dim) if shape.dim else 1.0
     attributes: list[Any] = [
         heads, number(scale, "scale"), said.pre_tokens, said.next_tokens, call.layout.name.encode(), kv_heads,
         said.sparse_mode, inner_precise, block_size, 0, wants_lse, 0, 0, 0, 0,
     ]  # fmt: skip
-    call.out_spec = Spec.of(call.layout.output_shape(shape, dim), query_tensor.dtype)
-    call.lse_spec = Spec.of(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
+    call.out_spec = known_spec(call.layout.output_shape(shape, dim), query_tensor.dtype)
+    call.lse_spec = known_spec(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
     call.fia = FiaCall(query_tensor, keys, values, optional, lengths, attributes, _NAMES)
     return call
 

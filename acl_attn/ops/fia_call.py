@@ -73,6 +73,7 @@ ATTRIBUTES = (
 # Positions among phase one's arguments.
 QUERY, KEY, VALUE = 0, 1, 2
 POSITION: dict[str, int] = {name: position for position, name in enumerate(INPUTS)}
+_C_NAMES = tuple(INPUTS)
 OUT = len(INPUTS) + len(ATTRIBUTES)
 LSE = OUT + 1
 
@@ -137,15 +138,17 @@ class FiaCall:
 
     def arguments(self, handles: HandleSet) -> list[Any]:
         """Give phase one's arguments in header order, without the two results."""
+        names = self.parameter_names
         inputs = [ffi.NULL] * len(INPUTS)
-        inputs[QUERY] = handles.tensor(self.query)
-        inputs[KEY] = handles.tensor_list(self.key)
-        inputs[VALUE] = handles.tensor_list(self.value)
+        inputs[QUERY] = handles.tensor(self.query, "query")
+        inputs[KEY] = handles.tensor_list(self.key, "key")
+        inputs[VALUE] = handles.tensor_list(self.value, "value")
         for position, tensor in self.optional.items():
-            inputs[position] = handles.tensor(tensor)
+            inputs[position] = handles.tensor(tensor, names[_C_NAMES[position]])
         for position, values in self.lengths.items():
             inputs[position] = handles.int_array(values)
-        return [*inputs, *self.attributes, handles.tensor(self.out), handles.tensor(self.lse)]
+        out = handles.tensor(self.out, names["attentionOut"])
+        return [*inputs, *self.attributes, out, handles.tensor(self.lse, names["softmaxLse"])]
 
     def operands(self) -> tuple[object, ...]:
         """Give what must stay alive until the stream has passed the call."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device import Device, StreamLike
+from ..device import Device, StreamLike, device_id
 from ..errors import invalid, type_name, wrong_type
 from ..layouts import Layout, cache_geometry, find_layout
 from ..lengths import Lengths
@@ -85,15 +85,15 @@ def fused_infer_attention_score(
     Parameters
     ----------
     query : array-like
-        float16 or bfloat16, ordered as `input_layout` says.
+        Of dtype float16 or bfloat16, ordered as `input_layout` says.
     key, value : array-like or sequence of array-likes
         Dense, ordered like `query`; or one array for each sequence; or, with `block_table`, a paged cache of shape
         ``(blocks, block_size, N * D)``, ``(blocks, N, block_size, D)`` or ``(blocks, N, D / 16, block_size, 16)``.
     pse_shift : array-like, optional
         Bias added to the scores (or ALiBi slopes, with `pse_type` 2 and 3).
     atten_mask : array-like, optional
-        bool, int8 or uint8; true hides a key. For sparse modes 2, 3 and 4: shape ``(2048, 2048)``, true above the
-        diagonal.
+        Of dtype bool, int8 or uint8; true hides a key. For sparse modes 2, 3 and 4: shape ``(2048, 2048)``, true above
+        the diagonal.
     actual_seq_lengths, actual_seq_lengths_kv : sequence of int or Lengths, optional
         Tokens of each sequence, in the form that the C interface wants: running totals without a leading 0 for packed
         layouts (for paged key and value plain lengths even then), else plain lengths. A `Lengths` takes the right form
@@ -103,8 +103,8 @@ def fused_infer_attention_score(
     antiquant_scale, antiquant_offset : array-like, optional
         Scale and offset of quantised key and value together.
     block_table : array-like, optional
-        int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that the lengths do
-        not reach are not read.
+        Of dtype int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that the
+        lengths do not reach are not read.
     query_padding_size, kv_padding_size : array-like, optional
         Left padding.
     key_antiquant_scale, key_antiquant_offset : array-like, optional
@@ -164,7 +164,7 @@ def fused_infer_attention_score(
     attention_out : numpy.ndarray or what was given
         The output.
     softmax_lse : numpy.ndarray, what was given, or None
-        float32 ``(B, N, S, 1)`` or ``(T, N, 1)``, natural logarithm, ``+inf`` for rows that see no key; None unless
+        Of float32, ``(B, N, S, 1)`` or ``(T, N, 1)``, natural logarithm, ``+inf`` for rows that see no key; None unless
         `softmax_lse_flag`.
 
     Raises
@@ -236,7 +236,7 @@ def fused_infer_attention_score(
         lse = as_output(softmax_lse, "softmax_lse", None, np.dtype(np.float32))
     call = FiaCall(query_tensor, keys, values, tensors, lengths, attributes, _NAMES)
     call.out, call.lse = out, lse
-    run_once(call, stream, None if device is None else device.id)
+    run_once(call, stream, device_id(device))
     return attention_out, softmax_lse if softmax_lse_flag else None
 
 

@@ -25,9 +25,9 @@ class Tolerance:
     relative : float
         Of an element, relative to the expected element.
     to_rms : float
-        Of an element, relative to the root mean square of all expected elements; an element passes if its error is
-        within ``relative * abs(expected) + to_rms * rms(expected)``. Attention averages, so an element near 0 carries
-        the errors of values that are not.
+        Of an element, relative to the root mean square of the expected elements along the last axis or, if that is
+        more, of all; an element passes if its error is within ``relative * abs(expected) + to_rms * rms``. Attention
+        averages, so an element near 0 carries the errors of values that are not.
     rms : float
         Of the whole: root mean square of the errors relative to that of the expected elements.
     """
@@ -124,7 +124,8 @@ def assert_close(
     scale = _rms(want[finite]) if finite.any() else 0.0
     error = np.abs(got - want)
     # The floor is float16's smallest number: below it there is nothing left to be relative to.
-    grant = allowed.relative * np.abs(want) + allowed.to_rms * scale + 2.0**-24
+    around = np.maximum(scale, np.sqrt(np.mean(np.square(want), axis=-1, keepdims=True)))
+    grant = allowed.relative * np.abs(want) + allowed.to_rms * around + 2.0**-24
     ratio = error / grant
     worst = np.unravel_index(int(ratio.argmax()), ratio.shape)
     if ratio[worst] > 1.0:
@@ -133,8 +134,8 @@ def assert_close(
             f"error {error[worst]:.3g} exceeds {grant[worst]:.3g}; {int((ratio > 1).sum())} of {got.size} elements fail"
         )
     relative_rms = _rms(error) * np.sqrt(got.size / max(int(finite.sum()), 1)) / scale if scale else 0.0
-    # The rms of few elements scatters around the rms of many.
-    bound = allowed.rms * (1.0 + 2.0 / np.sqrt(max(int(finite.sum()), 1)))
+    # The rms of few different numbers scatters around the rms of many.
+    bound = allowed.rms * (1.0 + 2.0 / np.sqrt(np.unique(want).size))
     if relative_rms > bound and _rms(error) > 2.0**-24:
         raise AssertionError(
             f"{name}: rms of errors / rms of reference is {relative_rms:.3g}, allowed {bound:.3g}; worst element "

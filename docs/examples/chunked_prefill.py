@@ -8,6 +8,8 @@ mistake: it drops the prefix, and the output still looks plausible.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import acl_attn
@@ -23,7 +25,7 @@ def main() -> None:
     query = rng.standard_normal((total, NUM_HEADS, HEAD_DIM)).astype(np.float16)
     key_cache = rng.standard_normal((1, BLOCK_SIZE, NUM_KV_HEADS * HEAD_DIM)).astype(np.float16)
     value_cache = rng.standard_normal(key_cache.shape).astype(np.float16)
-    paged = {
+    paged: dict[str, Any] = {
         "num_kv_heads": NUM_KV_HEADS,
         "block_table": np.zeros((1, 1), np.int32),
         "block_size": BLOCK_SIZE,
@@ -36,7 +38,8 @@ def main() -> None:
     chunk = query[CACHED:]
     with acl_attn.Plan(chunk, key_cache, value_cache, q_lengths=[NEW], kv_lengths=[total], **paged) as plan:
         print(plan.describe())
-        print(f"first row of the chunk sees keys {plan.visible_keys(0, 0)}")
+        visible = plan.visible_keys(0, 0)
+        print(f"first row of the chunk sees keys {visible[0]} .. {visible[-1]}")
         right = plan.run(chunk, key_cache, value_cache)
     np.testing.assert_allclose(right, whole[CACHED:], rtol=5e-3, atol=1e-3)
 

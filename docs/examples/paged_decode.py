@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import acl_attn
@@ -35,7 +37,7 @@ def main() -> None:
 
     query = np.empty((2, 1, NUM_HEADS, HEAD_DIM), np.float16)
     out = np.empty_like(query)
-    arguments = {
+    arguments: dict[str, Any] = {
         "num_kv_heads": NUM_KV_HEADS,
         "kv_lengths": LENGTHS,
         "block_table": block_table,

@@ -135,6 +135,7 @@ void PlannedAttention::merge(Run& run, const WorkItem& item) const {
     block.splits = m.splits;
     block.row_begin = m.row_begin;
     block.row_end = m.row_end;
+    block.kv_heads = m.kv_heads;
     block.group = static_cast<int32_t>(group());
     block.dim_v = problem_.dim_v;
     block.sink = row_sink(run.operands, problem_.sequences[static_cast<size_t>(m.sequence)], m.kv_head);
@@ -181,6 +182,7 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
         v.base = static_cast<const uint16_t*>(members[s.kv_member]) + offset + item.kv_head * head_stride;
         v.table = p.block_size > 0 ? operands.block_table + s.table_offset : nullptr;
         v.token_stride = layout.token_stride;
+        v.head_stride = head_stride;
         v.block_stride = layout.block_stride;
         v.chunk_stride = layout.chunk_stride;
         v.block_size = p.block_size;
@@ -203,6 +205,7 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
     block.row_end = item.row_end;
     block.key_begin = item.key_begin;
     block.key_end = item.key_end;
+    block.kv_heads = item.kv_heads;
     block.group = static_cast<int32_t>(group());
     block.dim = p.dim;
     block.dim_v = p.dim_v;

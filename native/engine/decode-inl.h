@@ -13,48 +13,67 @@
 namespace acl_attn::engine {
 namespace {
 
-inline void prefetch_row(const uint16_t* row, int dim) {
-    for (int d = 0; d < dim; d += 32) prefetch(row + d);
-}
+// Rows that the next tile will need. They are asked for while this one is computed, evenly over its work: memory must
+// never be idle, and a burst of requests beyond what the core can keep open would stall it.
+struct Upcoming {
+    const uint16_t* const* rows = nullptr;
+    int count = 0;  // 0: none
+    int64_t offset = 0;
+    int begin = 0, end = 0;  // channels
 
-// scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys; `count` of these keys exist.
+    __attribute__((always_inline)) void fetch(int k) const {
+        constexpr int line = 32;  // elements in a cache line
+        if (k >= count) return;
+        for (int d = begin; d < end; d += line) prefetch_to_l2(rows[k] + offset + d);
+    }
+};
+
+// scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys; `count` of these keys exist. `offset`
+// is added to the keys' addresses.
 template <class T, int kRows>
-inline void dot_keys(const float* query, ptrdiff_t ldq, int dim, const uint16_t* const* keys, int count, float scale,
-                     float* scores, ptrdiff_t lds) {
+__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const uint16_t* const* keys, int64_t offset, int count,
+                     float scale, float* scores, ptrdiff_t lds) {
     constexpr int kKeys = kLanes / kRows;
     const uint16_t* key[kKeys];
-    for (int k = 0; k < kKeys; k++) key[k] = keys[k < count ? k : count - 1];
-    vf acc[kLanes] = {};
-    int d = 0;
-    for (; d + kLanes <= dim; d += kLanes) {
+#pragma GCC unroll 16
+    for (int k = 0; k < kKeys; k++) key[k] = keys[k < count ? k : count - 1] + offset;
+    vf acc[kLanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; i++) acc[i] = vf{};
+    const auto step = [&](int d, auto load_key) __attribute__((always_inline)) {
         vf row[kRows];
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; r++) row[r] = load<vf>(query + r * ldq + d);
 #pragma GCC unroll 16
         for (int k = 0; k < kKeys; k++) {
-            const vf x = load_wide<T>(key[k] + d);
+            const vf x = load_key(key[k] + d);
 #pragma GCC unroll 4
             for (int r = 0; r < kRows; r++) acc[r * kKeys + k] = fma(row[r], x, acc[r * kKeys + k]);
         }
+    };
+    int d = 0;
+#pragma GCC unroll 1
+    for (; d + kLanes <= dim; d += kLanes) step(d, [](const uint16_t* p) { return load_wide<T>(p); });
+    if (d < dim) step(d, [&](const uint16_t* p) { return load_wide_part<T>(p, dim - d); });
+    const vf result = sums_of(acc) * splat(scale);
+    if (count >= kKeys) {
+        float lanes[kLanes];
+        store(lanes, result);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; r++) __builtin_memcpy(scores + r * lds, lanes + r * kKeys, sizeof(float) * kKeys);
+        return;
     }
-    if (d < dim) {
-        for (int k = 0; k < kKeys; k++) {
-            const vf x = load_wide_part<T>(key[k] + d, dim - d);
-            for (int r = 0; r < kRows; r++) acc[r * kKeys + k] = fma(load<vf>(query + r * ldq + d), x, acc[r * kKeys + k]);
-        }
-    }
-    float result[kLanes];
-    store(result, sums_of(acc) * splat(scale));
     for (int r = 0; r < kRows; r++) {
-        for (int k = 0; k < kKeys && k < count; k++) scores[r * lds + k] = result[r * kKeys + k];
+        for (int k = 0; k < count; k++) scores[r * lds + k] = result[r * kKeys + k];
     }
 }
 
 // out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * values[k][c] for kRows rows and kUsed vectors
 // of columns, the last of which may have fewer than kLanes elements (`tail`, 0: whole) in memory.
 template <class T, int kRows, int kUsed>
-inline void add_scaled_values(const float* probabilities, ptrdiff_t ldp, const uint16_t* const* values, int count,
-                              int column, int tail, const float* rescale, float* out, ptrdiff_t ldo) {
+__attribute__((noinline)) void add_scaled_values(const float* probabilities, ptrdiff_t ldp, const uint16_t* const* values, int count,
+                              int column, int tail, const float* rescale, float* out, ptrdiff_t ldo,
+                              const Upcoming& upcoming) {
     vf acc[kRows][kUsed];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; r++) {
@@ -62,6 +81,7 @@ inline void add_scaled_values(const float* probabilities, ptrdiff_t ldp, const u
         for (int c = 0; c < kUsed; c++) acc[r][c] = load<vf>(out + r * ldo + c * kLanes) * splat(rescale[r]);
     }
     for (int k = 0; k < count; k++) {
+        upcoming.fetch(k);
         const uint16_t* value = values[k] + column;
         vf x[kUsed];
 #pragma GCC unroll 4
@@ -102,162 +122,195 @@ public:
           span_(visible_keys(block, block.row_begin, block.row_end)) {}
 
     void accumulate() {
-        for (int r = 0; r < rows_; r++) {
-            s_.row_max[r] = -kInfinity;
-            s_.row_sum[r] = 0.0f;
-            s_.row_headroom[r] = 1.0f;
-            widen_query<T>(b_, b_.row_begin + r, s_.query + r * ldq_);
+        for (int h = 0; h < b_.kv_heads; h++) {
+            for (int r = 0; r < rows_; r++) {
+                const int i = index(h, r);
+                s_.row_max[i] = -kInfinity;
+                s_.row_sum[i] = 0.0f;
+                s_.row_headroom[i] = 1.0f;
+                widen_query<T>(b_, h, b_.row_begin + r, s_.query + i * ldq_);
+            }
         }
-        __builtin_memset(s_.out, 0, sizeof(float) * rows_ * ldo_);
+        __builtin_memset(s_.out, 0, sizeof(float) * b_.kv_heads * rows_ * ldo_);
         if (span_.empty()) return;
         locate_rows(b_.key, span_.begin, span_.end, s_.key_rows);
         locate_rows(b_.value, span_.begin, span_.end, s_.value_rows);
         for (int64_t tile = span_.begin / kStreamKeys * kStreamKeys; tile < span_.end; tile += kStreamKeys) {
             tile_ = tile;
             begin_ = static_cast<int>(larger(span_.begin - tile, 0));
-            end_ = static_cast<int>(smaller(span_.end - tile, kStreamKeys));
-            keys_ = s_.key_rows + (tile + begin_ - span_.begin);
-            values_ = s_.value_rows + (tile + begin_ - span_.begin);
-            stage();
+            count_ = static_cast<int>(smaller(span_.end - tile, kStreamKeys)) - begin_;
+            first_ = tile + begin_ - span_.begin;
+            if (is_chunked(b_.key)) stage_rows(b_.key, s_.key_rows + first_, count_, s_.key_staging, ldq_);
+            if (is_chunked(b_.value)) stage_rows(b_.value, s_.value_rows + first_, count_, s_.value_staging, ldo_);
             score();
-            softmax();
-            add_values();
+            for (int h = 0; h < b_.kv_heads; h++) {
+                locate_values(h);
+                softmax(h);
+                add_values(h);
+            }
         }
     }
 
-    RowState state(int r) const { return {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]}; }
-    const float* out(int r) const { return s_.out + r * ldo_; }
+    RowState state(int i) const { return {s_.row_max[i], s_.row_sum[i], s_.row_headroom[i]}; }
+    const float* out(int i) const { return s_.out + i * ldo_; }
+    int index(int kv_head, int r) const { return kv_head * rows_ + r; }  // of a row among all heads'
 
     // Whether the accumulators overflowed or met an infinity or NaN.
-    bool is_suspect(int r) const {
+    bool is_suspect(int i) const {
         vi suspect = {};
-        for (int c = 0; c < ldo_; c += kLanes) suspect |= (as_int(load<vf>(out(r) + c)) & 0x7f800000) == 0x7f800000;
+        for (int c = 0; c < ldo_; c += kLanes) suspect |= (as_int(load<vf>(out(i) + c)) & 0x7f800000) == 0x7f800000;
         return any(suspect);
     }
 
 private:
-    void stage() {
-        const int count = end_ - begin_;
-        if (is_chunked(b_.key)) stage_rows(b_.key, keys_, count, s_.key_staging, ldq_);
-        if (is_chunked(b_.value)) stage_rows(b_.value, values_, count, s_.value_staging, ldo_);
-        exceptional_ = false;
-        if (careful_ || !is_seen_by_all()) {
-            exceptional_ = set_aside<T, false>(values_, 0, count, b_.dim_v, s_.zeros, s_.value_classes,
-                                               s_.value_originals);
+    float* scores(int i) const { return s_.scores + static_cast<ptrdiff_t>(i) * kStreamScoreStride; }
+
+    Upcoming next_rows(const KvView& view, const uint16_t* const* rows) const {
+        const int64_t next = first_ + count_;
+        const int64_t count = smaller(span_.end - span_.begin - next, kStreamKeys);
+        return {rows + next, is_chunked(view) ? 0 : static_cast<int>(count), 0, 0, view.dim};
+    }
+
+    // Keys outside, heads inside: where a token's heads lie side by side, memory is read in its order.
+    void score() {
+        Upcoming keys = next_rows(b_.key, s_.key_rows), values = {};
+        if (first_ == 0 && !is_chunked(b_.value)) values = {s_.value_rows, count_, 0, 0, b_.dim_v};
+        for (int k0 = 0; k0 < count_; k0 += kLanes) {
+            const int stop = count_ < k0 + kLanes ? count_ : k0 + kLanes;
+            for (int h = 0; h < b_.kv_heads; h++) {
+                keys.offset = h * b_.key.head_stride;
+                values.offset = h * b_.value.head_stride;
+                int fetched = k0;
+                for_row_blocks(rows_, [&](int r, auto block_rows) {
+                    constexpr int kRows = decltype(block_rows)::value;
+                    const int i = index(h, r);
+                    for (int k = k0; k < stop; k += kLanes / kRows) {
+                        for (; fetched < stop && fetched < k + kLanes / kRows; fetched++) {
+                            keys.fetch(fetched);
+                            values.fetch(fetched);
+                        }
+                        dot_keys<T, kRows>(s_.query + i * ldq_, ldq_, b_.dim, s_.key_rows + first_ + k,
+                                           h * b_.key.head_stride, stop - k, b_.scale, scores(i) + begin_ + k,
+                                           kStreamScoreStride);
+                    }
+                });
+            }
         }
+    }
+
+    // One head's values; exceptional ones are set aside where a row may not see them.
+    void locate_values(int h) {
+        values_ = s_.value_heads;
+        for (int k = 0; k < count_; k++) values_[k] = s_.value_rows[first_ + k] + h * b_.value.head_stride;
+        exceptional_ = (careful_ || !is_seen_by_all()) && set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros,
+                                                                              s_.value_classes, s_.value_originals);
     }
 
     bool is_seen_by_all() const {
-        return b_.mask == nullptr && visible_keys(b_, b_.row_begin).end >= tile_ + end_ &&
+        return b_.mask == nullptr && visible_keys(b_, b_.row_begin).end >= tile_ + begin_ + count_ &&
                visible_keys(b_, b_.row_end - 1).begin <= tile_ + begin_;
     }
 
-    float* scores(int r) const { return s_.scores + static_cast<ptrdiff_t>(r) * kScoreStride; }
-
-    void score() {
-        const int count = end_ - begin_;
-        if (!is_chunked(b_.value)) {
-            for (int k = 0; k < count; k++) prefetch_row(values_[k], b_.dim_v);
-        }
-        for_row_blocks(rows_, [&](int r, auto block_rows) {
-            constexpr int kRows = decltype(block_rows)::value;
-            for (int k = 0; k < count; k += kLanes / kRows) {
-                dot_keys<T, kRows>(s_.query + r * ldq_, ldq_, b_.dim, keys_ + k, count - k, b_.scale,
-                                   scores(r) + begin_ + k, kScoreStride);
-            }
-        });
-    }
-
-    void softmax() {
-        const int first = round_down(begin_, kLanes), last = round_up(end_, kLanes);
+    void softmax(int h) {
+        const int first = round_down(begin_, kLanes), last = round_up(begin_ + count_, kLanes);
         for (int r = 0; r < rows_; r++) {
+            const int i = index(h, r);
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
             if (b_.mask != nullptr || seen.begin > tile_ + first || seen.end < tile_ + last) {
-                hide_scores(b_, row, seen, tile_, first, last, scores(r));
+                hide_scores(b_, row, seen, tile_, first, last, scores(i));
             }
-            const SoftmaxStep step = softmax_step(scores(r), first, last, s_.row_max[r]);
-            s_.row_max[r] = step.max;
-            s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
-            s_.row_rescale[r] = step.rescale;
-            if (exceptional_ && s_.row_headroom[r] == 1.0f &&
-                sees_huge(b_, row, seen, tile_ + begin_, 0, end_ - begin_, s_.value_classes)) {
-                s_.row_headroom[r] = kHugeHeadroom;
-                s_.row_rescale[r] *= kHugeHeadroom;
+            const SoftmaxStep step = softmax_step(scores(i), first, last, s_.row_max[i]);
+            s_.row_max[i] = step.max;
+            s_.row_sum[i] = s_.row_sum[i] * step.rescale + step.sum;
+            s_.row_rescale[i] = step.rescale;
+            if (exceptional_ && s_.row_headroom[i] == 1.0f &&
+                sees_huge(b_, row, seen, tile_ + begin_, 0, count_, s_.value_classes)) {
+                s_.row_headroom[i] = kHugeHeadroom;
+                s_.row_rescale[i] *= kHugeHeadroom;
             }
-            if (s_.row_headroom[r] != 1.0f) {
+            if (s_.row_headroom[i] != 1.0f) {
                 for (int c = first; c < last; c += kLanes) {
-                    store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
+                    store(scores(i) + c, load<vf>(scores(i) + c) * splat(kHugeHeadroom));
                 }
             }
         }
     }
 
-    void add_values() {
-        const int count = end_ - begin_;
-        const int64_t ahead = tile_ + end_ - span_.begin;  // the next tile's first key
-        if (!is_chunked(b_.key)) {
-            for (int64_t k = ahead; k < ahead + kStreamKeys && k < span_.end - span_.begin; k++) {
-                prefetch_row(s_.key_rows[k], b_.dim);
-            }
-        }
+    void add_values(int h) {
+        Upcoming values = next_rows(b_.value, s_.value_rows);
+        values.offset = h * b_.value.head_stride;
         for_row_blocks(rows_, [&](int r, auto block_rows) {
             constexpr int kRows = decltype(block_rows)::value;
+            const int i = index(h, r);
             for (int c = 0; c < b_.dim_v; c += kNr) {
                 const int columns = b_.dim_v - c < kNr ? b_.dim_v - c : kNr;
+                values.begin = c;
+                values.end = c + columns;
                 with_vectors(columns, [&](auto used) {
                     add_scaled_values<T, kRows, decltype(used)::value>(
-                        scores(r) + begin_, kScoreStride, values_, count, c, columns % kLanes, s_.row_rescale + r,
-                        s_.out + r * ldo_ + c, ldo_);
+                        scores(i) + begin_, kStreamScoreStride, values_, count_, c, columns % kLanes,
+                        s_.row_rescale + i, s_.out + i * ldo_ + c, ldo_, values);
                 });
             }
+            values.count = 0;
         });
         if (!exceptional_) return;
         for (int r = 0; r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
-            add_set_aside<T>(b_, row, visible_keys(b_, row), tile_ + begin_, 0, count, s_.value_classes,
-                             s_.value_originals, [&](int k) { return scores(r)[begin_ + k]; }, s_.out + r * ldo_);
+            const int i = index(h, r);
+            add_set_aside<T>(b_, row, visible_keys(b_, row), tile_ + begin_, 0, count_, s_.value_classes,
+                             s_.value_originals, [&](int k) { return scores(i)[begin_ + k]; }, s_.out + i * ldo_);
         }
     }
 
     const RowBlock& b_;
     const Scratch& s_;
     const bool careful_;
-    const int rows_, ldq_, ldo_;
+    const int rows_, ldq_, ldo_;         // rows of each head
     const Interval span_;
     int64_t tile_ = 0;                   // first key of the tile
-    int begin_ = 0, end_ = 0;            // columns of the tile that any row of the block sees
-    const uint16_t** keys_ = nullptr;    // their rows
-    const uint16_t** values_ = nullptr;
-    bool exceptional_ = false;           // some value of the tile was set aside
+    int begin_ = 0, count_ = 0;          // columns of the tile that any row of the block sees
+    int64_t first_ = 0;                  // the first of these, in the address arrays
+    const uint16_t** values_ = nullptr;  // one head's rows
+    bool exceptional_ = false;           // some value of them was set aside
 };
+
+// The part of a block that is one row of one head.
+inline RowBlock single_row(const RowBlock& block, int kv_head, int64_t row) {
+    RowBlock single = block;
+    single.query += kv_head * block.group * block.query_head_stride;
+    single.key.base += kv_head * block.key.head_stride;
+    single.value.base += kv_head * block.value.head_stride;
+    single.kv_heads = 1;
+    single.row_begin = row;
+    single.row_end = row + 1;
+    return single;
+}
 
 template <class T>
 void decode(const RowBlock& block, const Scratch& scratch) {
-    uint32_t suspects = 0;
-    {
-        Decode<T> rows(block, scratch, false);
-        rows.accumulate();
-        for (int64_t row = block.row_begin; row < block.row_end; row++) {
-            const int r = static_cast<int>(row - block.row_begin);
-            // Only bf16 holds finite values whose sum overflows.
-            if (T::kExponent == BF16::kExponent && rows.is_suspect(r)) {
-                suspects |= 1u << r;
-            } else {
-                finish_row<T>(block, row, rows.out(r), rows.state(r));
-            }
+    const int rows = static_cast<int>(block.row_end - block.row_begin);
+    uint64_t suspects = 0;
+    static_assert(kStreamItemRows <= 64, "one bit for each row");
+    Decode<T> all(block, scratch, false);
+    all.accumulate();
+    for (int i = 0; i < block.kv_heads * rows; i++) {
+        // Only bf16 holds finite values whose sum overflows.
+        if (T::kExponent == BF16::kExponent && all.is_suspect(i)) {
+            suspects |= uint64_t{1} << i;
+        } else {
+            finish_row<T>(block, i / rows, block.row_begin + i % rows, all.out(i), all.state(i));
         }
     }
     // Again by itself, so that the others keep the bits they would have without it.
-    for (int r = 0; suspects >> r != 0; r++) {
-        if ((suspects >> r & 1u) == 0) continue;
-        const int64_t row = block.row_begin + r;
-        RowBlock single = block;
-        single.row_begin = row;
-        single.row_end = row + 1;
+    for (int i = 0; i < block.kv_heads * rows; i++) {
+        if ((suspects >> i & 1) == 0) continue;
+        const int64_t row = block.row_begin + i % rows;
+        const RowBlock single = single_row(block, i / rows, row);
         Decode<T> again(single, scratch, true);
         again.accumulate();
-        finish_row<T>(block, row, again.out(0), again.state(0));
+        finish_row<T>(block, i / rows, row, again.out(0), again.state(0));
     }
 }
 

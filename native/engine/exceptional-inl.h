@@ -21,43 +21,66 @@ constexpr float kHugeHeadroom = 0x1p-32f;  // on accumulators of rows that see a
 constexpr uint16_t kHugeBf16 = (127 + 104) << 7;
 constexpr uint16_t kTinyBf16 = (127 - 100) << 7;
 
+template <class T>
+constexpr uint16_t kHugeCode = T::kExponent == BF16::kExponent ? kHugeBf16 : T::kExponent;
+
+// The largest magnitude code seen, and the smallest but 0, less 1.
+template <class V>
+struct Extremes {
+    V top = {}, bottom = ~V{};
+    void add(V codes) {
+        const V magnitude = codes & 0x7fff;
+        top = magnitude > top ? magnitude : top;
+        const V below = magnitude - (V{} + 1);  // zeros wrap around to the largest number
+        bottom = below < bottom ? below : bottom;
+    }
+};
+
+template <class T, bool kTinyMatters, class V>
+inline uint8_t classify(const Extremes<V>& seen) {
+    uint16_t top = 0, bottom = 0xffff;
+    for (size_t i = 0; i < sizeof(V) / 2; i++) {
+        top = seen.top[i] > top ? seen.top[i] : top;
+        bottom = seen.bottom[i] < bottom ? seen.bottom[i] : bottom;
+    }
+    if (top >= kHugeCode<T>) return kHuge;
+    const bool has_tiny = kTinyMatters && T::kExponent == BF16::kExponent && bottom < kTinyBf16 - 1;
+    return has_tiny ? kTiny : kOrdinary;
+}
+
 // The class of a row of values: the larger of its elements' classes.
 template <class T, bool kTinyMatters>
 inline uint8_t classify_row(const uint16_t* row, int dim) {
-    constexpr bool is_bf16 = T::kExponent == BF16::kExponent;
-    constexpr uint16_t huge = is_bf16 ? kHugeBf16 : T::kExponent;
-    const vh ones = vh{} + 1;
-    vh top = {}, bottom = ~vh{};
-    for (int d = 0; d < dim; d += kLanes) {
-        const vh magnitude = load_part<vh>(row + d, dim - d) & 0x7fff;
-        top = magnitude > top ? magnitude : top;
-        const vh below = magnitude - ones;  // zeros wrap around to the largest number
-        if (kTinyMatters && is_bf16) bottom = below < bottom ? below : bottom;
-    }
-    uint16_t most = 0, least = 0xffff;
-    for (int i = 0; i < kLanes; i++) {
-        most = top[i] > most ? top[i] : most;
-        least = bottom[i] < least ? bottom[i] : least;
-    }
-    if (most >= huge) return kHuge;
-    return least < kTinyBf16 - 1 ? kTiny : kOrdinary;
+    Extremes<vh> seen;
+    for (int d = 0; d < dim; d += kLanes) seen.add(load_part<vh>(row + d, dim - d));
+    return classify<T, kTinyMatters>(seen);
 }
 
-// Classifies rows [begin, end) into `classes` and lets exceptional ones point to zeros. True if there is any; their true
-// addresses are in `original` then.
+template <class T, bool kTinyMatters>
+inline bool any_exceptional(const uint16_t* const* rows, int begin, int end, int dim) {
+    constexpr int kWide = 2 * kLanes;
+    const int whole = round_down(dim, kWide);
+    Extremes<vw> wide;
+    Extremes<vh> rest;
+    for (int k = begin; k < end; k++) {
+        for (int d = 0; d < whole; d += kWide) wide.add(load<vw>(rows[k] + d));
+        for (int d = whole; d < dim; d += kLanes) rest.add(load_part<vh>(rows[k] + d, dim - d));
+    }
+    return classify<T, kTinyMatters>(wide) != kOrdinary || classify<T, kTinyMatters>(rest) != kOrdinary;
+}
+
+// Lets exceptional rows of [begin, end) point to zeros. True if there is any: then `classes` and `original` (their true
+// addresses) are filled.
 template <class T, bool kTinyMatters>
 inline bool set_aside(const uint16_t** rows, int begin, int end, int dim, const uint16_t* zeros, uint8_t* classes,
                       const uint16_t** original) {
-    bool found = false;
+    if (!any_exceptional<T, kTinyMatters>(rows, begin, end, dim)) return false;
     for (int k = begin; k < end; k++) {
         classes[k] = classify_row<T, kTinyMatters>(rows[k], dim);
         original[k] = rows[k];
-        if (classes[k] != kOrdinary) {
-            rows[k] = zeros;
-            found = true;
-        }
+        if (classes[k] != kOrdinary) rows[k] = zeros;
     }
-    return found;
+    return true;
 }
 
 // Whether a row sees a huge value among keys first_key + [begin, end).

@@ -33,9 +33,9 @@ inline vf exp_vector(vf x) {
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(kExpUnderflow), _CMP_NLT_UQ), p, n);
 #else
     // The integer stands in the low bits of `shifted`; the shift moves it into the exponent and everything else out.
-    const vf scaled = as_float(as_int(p) + (as_int(shifted) << 23));
+    const vu scaled = reinterpret_cast<vu>(p) + (reinterpret_cast<vu>(shifted) << 23);
     const vi vanishes = x < splat(kExpUnderflow);
-    const vf kept = as_float(as_int(scaled) & ~vanishes);
+    const vf kept = reinterpret_cast<vf>(scaled & ~reinterpret_cast<vu>(vanishes));
     return select(x != x, x, kept);
 #endif
 }

@@ -29,11 +29,21 @@ inline void write_row(const RowSink& sink, int64_t row, int group, int dim_v, co
     }
 }
 
+// The sink of one of several KV heads.
+inline RowSink sink_of_head(RowSink sink, int kv_head, int group) {
+    sink.out += kv_head * group * sink.out_head_stride;
+    if (sink.lse != nullptr) sink.lse += kv_head * group * sink.lse_head_stride;
+    return sink;
+}
+
 // Hands on a block's row: final, or as a partial.
 template <class T>
-inline void finish_row(const RowBlock& block, int64_t row, const float* acc, const RowState& state) {
-    if (block.sink.partial_out == nullptr) return write_row<T>(block.sink, row, block.group, block.dim_v, acc, state);
-    const int64_t index = row - block.row_begin;
+inline void finish_row(const RowBlock& block, int kv_head, int64_t row, const float* acc, const RowState& state) {
+    if (block.sink.partial_out == nullptr) {
+        write_row<T>(sink_of_head(block.sink, kv_head, block.group), row, block.group, block.dim_v, acc, state);
+        return;
+    }
+    const int64_t index = kv_head * (block.row_end - block.row_begin) + row - block.row_begin;
     float* to = block.sink.partial_out + index * block.dim_v;
     for (int d = 0; d < block.dim_v; d += kLanes) {
         const int n = block.dim_v - d;
@@ -44,7 +54,8 @@ inline void finish_row(const RowBlock& block, int64_t row, const float* acc, con
 
 template <class T>
 void merge_partials(const MergeBlock& block) {
-    const int64_t rows = block.row_end - block.row_begin;
+    const int64_t head_rows = block.row_end - block.row_begin;
+    const int64_t rows = block.kv_heads * head_rows;
     for (int64_t index = 0; index < rows; index++) {
         RowState total = {-kInfinity, 0.0f, 1.0f};
         for (int s = 0; s < block.splits; s++) {
@@ -66,7 +77,8 @@ void merge_partials(const MergeBlock& block) {
                 store_part(acc + d, s == 0 ? value * factor : fma(value, factor, load_part<vf>(acc + d, n)), n);
             }
         }
-        write_row<T>(block.sink, block.row_begin + index, block.group, block.dim_v, acc, total);
+        const RowSink sink = sink_of_head(block.sink, static_cast<int>(index / head_rows), block.group);
+        write_row<T>(sink, block.row_begin + index % head_rows, block.group, block.dim_v, acc, total);
     }
 }
 

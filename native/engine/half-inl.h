@@ -16,13 +16,13 @@ struct BF16 {
     static constexpr uint16_t kExponent = 0x7f80;
 };
 
-inline vf widen(BF16, vh v) { return reinterpret_cast<vf>(__builtin_convertvector(v, vu) << 16); }
+inline vf widen(BF16, vh v) { return reinterpret_cast<vf>(extend(v) << 16); }
 
 inline vh narrow(BF16, vf v) {
     const vu bits = reinterpret_cast<vu>(v);
     const vu rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     const vu quiet = (bits >> 16) | 0x40u;
-    return __builtin_convertvector((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded, vh);
+    return truncate((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
 #if defined(__AVX512F__)
@@ -40,7 +40,7 @@ inline vf widen(F16, vh v) { return vcvt_f32_f16(reinterpret_cast<float16x4_t>(v
 inline vh narrow(F16, vf v) { return reinterpret_cast<vh>(vcvt_f16_f32(v)); }
 #else
 inline vf widen(F16, vh v) {
-    const vu code = __builtin_convertvector(v, vu);
+    const vu code = extend(v);
     const vu sign = (code & 0x8000u) << 16;
     const vu rest = code & 0x7fffu;
     const vf normal = reinterpret_cast<vf>((rest << 13) + (112u << 23));
@@ -60,7 +60,7 @@ inline vh narrow(F16, vf v) {
     vu code = magnitude < 0x38800000u ? subnormal : normal;
     code = magnitude >= 0x477ff000u ? vu{} + 0x7c00u : code;
     code = magnitude > 0x7f800000u ? (((magnitude >> 13) & 0x3ffu) | 0x7e00u) : code;
-    return __builtin_convertvector(code | sign, vh);
+    return truncate(code | sign);
 }
 #endif
 
@@ -68,9 +68,9 @@ inline vh narrow(F16, vf v) {
 inline vf widen_low(BF16, vf pairs) { return reinterpret_cast<vf>(reinterpret_cast<vu>(pairs) << 16); }
 inline vf widen_high(BF16, vf pairs) { return reinterpret_cast<vf>(reinterpret_cast<vu>(pairs) & 0xffff0000u); }
 inline vf widen_low(F16, vf pairs) {
-    return widen(F16{}, __builtin_convertvector(reinterpret_cast<vu>(pairs) & 0xffffu, vh));
+    return widen(F16{}, truncate(reinterpret_cast<vu>(pairs)));
 }
-inline vf widen_high(F16, vf pairs) { return widen(F16{}, __builtin_convertvector(reinterpret_cast<vu>(pairs) >> 16, vh)); }
+inline vf widen_high(F16, vf pairs) { return widen(F16{}, truncate(reinterpret_cast<vu>(pairs) >> 16)); }
 
 template <class T>
 inline vf load_wide(const uint16_t* p) {

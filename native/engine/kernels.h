@@ -18,17 +18,19 @@ constexpr int kScoreStride = kTileKeys + 16;  // not a power of two: rows would 
 constexpr int kStreamKeys = 64;        // decode: keys between two updates of the running maximum
 constexpr int kStreamSplit = 512;      // decode: keys of a split
 constexpr int kTileSplit = 2048;       // prefill with few rows: keys of a split
-constexpr int kStreamRows = 16;        // decode: most merged rows
+constexpr int kStreamScoreStride = kStreamKeys + 16;
+constexpr int kStreamRows = 16;        // decode: most merged rows of one KV head
+constexpr int kStreamItemRows = 64;    // decode: most rows of all the KV heads that are computed together
 constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block
 constexpr int kMaxDim = 576;
 
-// Keys or values of one KV head of one sequence. Element (t, d) is at
+// Keys or values of one sequence; `base` is of the block's first KV head. Element (t, d) is at
 //   base + row(t) + (d / chunk) * chunk_stride + d % chunk,
 //   row(t) = table ? table[t / block_size] * block_stride + (t % block_size) * token_stride : t * token_stride.
 struct KvView {
     const uint16_t* base;
     const int32_t* table;  // null: contiguous
-    int64_t token_stride, block_stride, chunk_stride;
+    int64_t token_stride, head_stride, block_stride, chunk_stride;
     int32_t block_size, chunk, dim;
 };
 
@@ -45,14 +47,14 @@ struct RowSink {
     int64_t out_token_stride, out_head_stride;
     float* lse;      // may be null
     int64_t lse_token_stride, lse_head_stride;
-    float* partial_out;         // [rows][dim_v], row_begin's first
-    RowState* partial_state;    // [rows]
+    float* partial_out;         // [kv_heads][rows][dim_v], row_begin's first
+    RowState* partial_state;    // [kv_heads][rows]
 };
 
-// Rows [row_begin, row_end) of one KV head's merged rows against keys [key_begin, key_end).
-// Merged row r is query token r / group, head r % group of the KV head's group.
+// Rows [row_begin, row_end) of the merged rows of kv_heads neighbouring KV heads against keys [key_begin, key_end).
+// Merged row r is query token r / group, head r % group of its KV head's group.
 struct RowBlock {
-    const uint16_t* query;  // of token 0, head 0 of the group
+    const uint16_t* query;  // of token 0, head 0 of the first group
     int64_t query_token_stride, query_head_stride;
     KvView key, value;
     const uint8_t* mask;  // of row 0, column 0; null: none
@@ -60,6 +62,7 @@ struct RowBlock {
     int64_t band_first, band_last;
     int64_t row_begin, row_end;
     int64_t key_begin, key_end;
+    int32_t kv_heads;       // 1 in prefill
     int32_t group, dim, dim_v;
     float scale;
     RowSink sink;
@@ -67,11 +70,11 @@ struct RowBlock {
 
 // Rows of partials, one set for each split, to be combined in split order.
 struct MergeBlock {
-    float* partial_out;               // [splits][rows][dim_v]; destroyed
-    const RowState* partial_state;    // [splits][rows]
+    float* partial_out;               // [splits][kv_heads][rows][dim_v]; destroyed
+    const RowState* partial_state;    // [splits][kv_heads][rows]
     int32_t splits;
     int64_t row_begin, row_end;
-    int32_t group, dim_v;
+    int32_t kv_heads, group, dim_v;
     RowSink sink;
 };
 
@@ -83,12 +86,13 @@ struct Scratch {
     float* row_sum;                    // [rows]
     float* row_rescale;                // [rows]
     float* row_headroom;               // [rows]
-    float* scores;                     // [rows][kScoreStride]
+    float* scores;                     // prefill [rows][kScoreStride], decode [rows][kStreamScoreStride]
     float* query;                      // [rows][padded dim] fp32, or bf16 in the paired form
     const uint16_t** key_rows;         // [kStreamSplit]
     const uint16_t** value_rows;       // [kStreamSplit]
-    const uint16_t** value_originals;  // [kStreamSplit]
-    uint8_t* value_classes;            // [kStreamSplit]
+    const uint16_t** value_heads;      // [kStreamKeys]
+    const uint16_t** value_originals;  // [kTileKeys]
+    uint8_t* value_classes;            // [kTileKeys]
     uint16_t* zeros;                   // [kMaxDim] zeros
     uint16_t* key_staging;             // [kTileKeys][padded dim], for rows that are cut into chunks; else null
     uint16_t* value_staging;           // [kTileKeys][padded dim_v], likewise

@@ -36,7 +36,9 @@ inline void transpose_piece(const uint16_t* const* keys, int d, int dim, vf out[
 
 // Columns [column, column + kLanes) of a key panel ([steps][kNr]) from as many key rows.
 template <class T, class Operand>
-inline void pack_keys(const uint16_t* const* keys, int dim, float* panel, int column) {
+inline void pack_keys(const uint16_t* const* rows, int dim, float* panel, int column) {
+    const uint16_t* keys[kLanes];  // a copy that stores to the panel cannot change, as far as the compiler knows
+    for (int j = 0; j < kLanes; j++) keys[j] = rows[j];
     for (int d = 0; d < dim; d += kPiece) {
         vf pairs[4];
         transpose_piece(keys, d, dim, pairs);
@@ -64,7 +66,7 @@ inline void pack_values(const uint16_t* const* values, int begin, int end, int d
                 const vh first = load_part<vh>(values[k] + c0 + c, stop - c);
                 if constexpr (Operand::kDepth == 2) {
                     const vh second = load_part<vh>(values[k + 1] + c0 + c, stop - c);
-                    const vu pair = __builtin_convertvector(first, vu) | (__builtin_convertvector(second, vu) << 16);
+                    const vu pair = extend(first) | (extend(second) << 16);
                     store(to + c, pair);
                 } else {
                     store(to + c, widen(T{}, first));

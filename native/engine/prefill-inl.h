@@ -23,11 +23,14 @@ public:
 
     void run() {
         begin();
-        const Interval span = visible_keys(b_, b_.row_begin, b_.row_end);
-        for (int64_t tile = span.begin / kTileKeys * kTileKeys; tile < span.end; tile += kTileKeys) {
+        span_ = visible_keys(b_, b_.row_begin, b_.row_end);
+        if (!span_.empty()) locate(span_.begin / kTileKeys * kTileKeys);
+        for (int64_t tile = span_.begin / kTileKeys * kTileKeys; tile < span_.end; tile += kTileKeys) {
             tile_ = tile;
-            begin_ = static_cast<int>(larger(span.begin - tile, 0));
-            end_ = static_cast<int>(smaller(span.end - tile, kTileKeys));
+            begin_ = begin_of(tile);
+            end_ = end_of(tile);
+            keys_ = key_rows(tile);
+            values_ = value_rows(tile);
             find_ranges();
             pack();
             score();
@@ -36,7 +39,7 @@ public:
         }
         if (any_aside_) join_aside();
         for (int r = 0; r < rows_; r++) {
-            finish_row<T>(b_, b_.row_begin + r, s_.out + r * ldo_,
+            finish_row<T>(b_, 0, b_.row_begin + r, s_.out + r * ldo_,
                           {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]});
         }
     }
@@ -78,13 +81,10 @@ private:
         if (r >= rows_) {
             __builtin_memset(to, 0, sizeof(float) * ldq_);
         } else if constexpr (kPaired) {
-            const int64_t row = b_.row_begin + r;
-            const uint16_t* from =
-                b_.query + row / b_.group * b_.query_token_stride + row % b_.group * b_.query_head_stride;
             __builtin_memset(to, 0, sizeof(float) * ldq_);
-            __builtin_memcpy(to, from, sizeof(uint16_t) * b_.dim);
+            __builtin_memcpy(to, query_row(b_, 0, b_.row_begin + r), sizeof(uint16_t) * b_.dim);
         } else {
-            widen_query<T>(b_, b_.row_begin + r, to);
+            widen_query<T>(b_, 0, b_.row_begin + r, to);
         }
     }
 
@@ -105,30 +105,75 @@ private:
         }
     }
 
-    // Locates and packs the tile's keys and values; columns of whole panels beyond the span are zeros.
+    int begin_of(int64_t tile) const { return static_cast<int>(larger(span_.begin - tile, 0)); }
+    int end_of(int64_t tile) const { return static_cast<int>(smaller(span_.end - tile, kTileKeys)); }
+
+    // This tile's and the next one's addresses lie side by side.
+    static_assert(2 * kTileKeys <= kStreamSplit, "the address arrays must hold two tiles");
+    const uint16_t** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTileKeys); }
+    const uint16_t** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
+
+    // Finds a tile's rows; columns of whole vectors beyond the span are zeros.
+    void locate(int64_t tile) const {
+        const uint16_t **keys = key_rows(tile), **values = value_rows(tile);
+        const int begin = begin_of(tile), end = end_of(tile);
+        if (begin > 0 || end < kTileKeys) {
+            for (int k = 0; k < kTileKeys; k++) keys[k] = values[k] = s_.zeros;
+        }
+        locate_rows(b_.key, tile + begin, tile + end, keys + begin);
+        locate_rows(b_.value, tile + begin, tile + end, values + begin);
+    }
+
     void pack() {
-        for (int k = 0; k < kTileKeys; k++) s_.key_rows[k] = s_.value_rows[k] = s_.zeros;
-        locate_rows(b_.key, tile_ + begin_, tile_ + end_, s_.key_rows + begin_);
-        locate_rows(b_.value, tile_ + begin_, tile_ + end_, s_.value_rows + begin_);
         if (is_chunked(b_.key)) {
-            stage_rows(b_.key, s_.key_rows + begin_, end_ - begin_, s_.key_staging, round_up(b_.dim, kLanes));
+            stage_rows(b_.key, keys_ + begin_, end_ - begin_, s_.key_staging, round_up(b_.dim, kLanes));
         }
         if (is_chunked(b_.value)) {
-            stage_rows(b_.value, s_.value_rows + begin_, end_ - begin_, s_.value_staging, round_up(b_.dim_v, kLanes));
+            stage_rows(b_.value, values_ + begin_, end_ - begin_, s_.value_staging, round_up(b_.dim_v, kLanes));
         }
-        exceptional_ = set_aside<T, kPaired>(s_.value_rows, begin_, end_, b_.dim_v, s_.zeros, s_.value_classes,
+        exceptional_ = set_aside<T, kPaired>(values_, begin_, end_, b_.dim_v, s_.zeros, s_.value_classes,
                                              s_.value_originals);
         for (int c = round_down(begin_, kNr); c < round_up(end_, kLanes); c += kLanes) {
-            pack_keys<T, Operand>(s_.key_rows + c, b_.dim, key_panel(c / kNr), c % kNr);
+            pack_keys<T, Operand>(keys_ + c, b_.dim, key_panel(c / kNr), c % kNr);
         }
-        pack_values<Operand, T>(s_.value_rows, round_down(begin_, kLanes), round_up(end_, kLanes), b_.dim_v,
+        pack_values<Operand, T>(values_, round_down(begin_, kLanes), round_up(end_, kLanes), b_.dim_v,
                                 value_panel_size(), s_.value_panels);
     }
+
+    // Brings the next tile's rows close, a few at a time between products, so that packing does not wait for memory.
+    class Ahead {
+    public:
+        Ahead(const Prefill& prefill, int64_t tile, int calls) : p_(prefill) {
+            if (tile >= p_.span_.end) return;
+            p_.locate(tile);
+            if (is_chunked(p_.b_.key) || is_chunked(p_.b_.value)) return;
+            keys_ = p_.key_rows(tile);
+            values_ = p_.value_rows(tile);
+            next_ = p_.begin_of(tile);
+            end_ = p_.end_of(tile);
+            step_ = (end_ - next_ + calls - 1) / calls;
+        }
+
+        __attribute__((always_inline)) void advance() {
+            for (int stop = next_ + step_; next_ < stop && next_ < end_; next_++) {
+                for (int d = 0; d < p_.b_.dim; d += kLine) prefetch_to_l2(keys_[next_] + d);
+                for (int d = 0; d < p_.b_.dim_v; d += kLine) prefetch_to_l2(values_[next_] + d);
+            }
+        }
+
+    private:
+        static constexpr int kLine = 32;  // elements in a cache line
+        const Prefill& p_;
+        const uint16_t** keys_ = nullptr;
+        const uint16_t** values_ = nullptr;
+        int next_ = 0, end_ = 0, step_ = 0;
+    };
 
     float* key_panel(int p) const { return s_.key_panels + static_cast<ptrdiff_t>(p) * steps_ * kNr; }
     static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kNr; }
 
     void score() {
+        Ahead ahead(*this, tile_ + kTileKeys, groups_ * (kTileKeys / kNr));
         for (int p = begin_ / kNr; p * kNr < end_; p++) {
             for (int g = 0; g < groups_; g++) {
                 const int columns = ranges_[g].end - p * kNr;
@@ -137,6 +182,7 @@ private:
                     score_block<Operand, decltype(used)::value>(s_.query + g * kMr * ldq_, ldq_, key_panel(p), steps_,
                                                                 b_.scale, scores(g * kMr) + p * kNr, kScoreStride);
                 });
+                ahead.advance();
             }
         }
     }
@@ -242,7 +288,10 @@ private:
 
     const RowBlock& b_;
     const Scratch& s_;
+    Interval span_ = {};        // keys that any row of the block sees
     int64_t tile_ = 0;          // first key of the tile
+    const uint16_t** keys_ = nullptr;    // [kTileKeys] the tile's rows
+    const uint16_t** values_ = nullptr;
     int begin_ = 0, end_ = 0;   // columns of the tile that any row of the block sees
     int rows_ = 0, groups_ = 0;
     int ldo_ = 0, ldq_ = 0, steps_ = 0;

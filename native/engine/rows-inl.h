@@ -65,11 +65,15 @@ inline void stage_rows(const KvView& view, const uint16_t** rows, int count, uin
     }
 }
 
-// Copies query row `row` as fp32; lanes beyond dim up to a whole vector become 0.
+inline const uint16_t* query_row(const RowBlock& block, int kv_head, int64_t row) {
+    return block.query + row / block.group * block.query_token_stride +
+           (kv_head * block.group + row % block.group) * block.query_head_stride;
+}
+
+// Copies a query row as fp32; lanes beyond dim up to a whole vector become 0.
 template <class T>
-inline void widen_query(const RowBlock& block, int64_t row, float* to) {
-    const uint16_t* from = block.query + row / block.group * block.query_token_stride +
-                           row % block.group * block.query_head_stride;
+inline void widen_query(const RowBlock& block, int kv_head, int64_t row, float* to) {
+    const uint16_t* from = query_row(block, kv_head, row);
     for (int d = 0; d < block.dim; d += kLanes) store(to + d, load_wide_part<T>(from + d, block.dim - d));
 }
 

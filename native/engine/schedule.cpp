@@ -60,11 +60,35 @@ int32_t choose_block_rows(const Problem& problem, int threads) {
     return kRowMultiple;
 }
 
+// KV heads that a decode item takes together. Where a token's heads lie side by side that reads memory in its order and
+// touches each page once, not once for each head.
+int32_t choose_decode_heads(const Problem& problem, int threads) {
+    const auto lies_inside = [](int64_t head_stride, const KvLayout& layout, int32_t dim) {
+        return head_stride < layout.token_stride && layout.chunk >= dim;
+    };
+    int64_t splits = 0, rows = 1;
+    for (const Sequence& s : problem.sequences) {
+        const Shape shape = shape_of(problem, s);
+        if (!shape.is_decode || shape.rows == 0) continue;
+        if (!lies_inside(s.key_head_stride, problem.key, problem.dim) ||
+            !lies_inside(s.value_head_stride, problem.value, problem.dim_v)) {
+            return 1;
+        }
+        rows = std::max(rows, shape.rows);
+        splits += visible(s, shape.group, 0, shape.rows).size() / kStreamSplit + 1;
+    }
+    int32_t heads = static_cast<int32_t>(std::min<int64_t>(problem.kv_heads, kStreamItemRows / rows));
+    while (threads > 1 && heads > 1 && splits * (problem.kv_heads / heads) < kItemsPerThread * threads) heads /= 2;
+    return heads;
+}
+
 class Builder {
 public:
-    Builder(const Problem& problem, Schedule& schedule) : p_(problem), out_(schedule) {}
+    Builder(const Problem& problem, Schedule& schedule, int threads)
+        : p_(problem), out_(schedule), decode_heads_(choose_decode_heads(problem, threads)) {}
 
-    void add_rows(int32_t sequence, int32_t kv_head, int64_t row_begin, int64_t row_end, const Shape& shape) {
+    void add_rows(int32_t sequence, int32_t kv_head, int32_t kv_heads, int64_t row_begin, int64_t row_end,
+                  const Shape& shape) {
         const Sequence& s = p_.sequences[static_cast<size_t>(sequence)];
         const Span span = visible(s, shape.group, row_begin, row_end);
         const int64_t split = shape.is_decode ? kStreamSplit : shape.rows <= kSplitRows ? kTileSplit : 0;
@@ -72,6 +96,7 @@ public:
         item.kind = shape.is_decode ? WorkItem::decode : WorkItem::prefill;
         item.sequence = sequence;
         item.kv_head = kv_head;
+        item.kv_heads = kv_heads;
         item.row_begin = row_begin;
         item.row_end = row_end;
         item.key_begin = 0;
@@ -90,6 +115,7 @@ public:
         Merge merge;
         merge.sequence = sequence;
         merge.kv_head = kv_head;
+        merge.kv_heads = kv_heads;
         merge.row_begin = row_begin;
         merge.row_end = row_end;
         merge.partial_row = out_.partial_rows;
@@ -99,7 +125,7 @@ public:
             item.key_end = std::min(key + split, span.end);
             item.partial_row = out_.partial_rows;
             out_.items.push_back(item);
-            out_.partial_rows += row_end - row_begin;
+            out_.partial_rows += kv_heads * (row_end - row_begin);
         }
         out_.merges.push_back(merge);
     }
@@ -108,8 +134,10 @@ public:
         const Shape shape = shape_of(p_, p_.sequences[static_cast<size_t>(sequence)]);
         if (shape.rows == 0) return;
         if (shape.is_decode) {
-            out_.has_decode = true;
-            for (int32_t head = 0; head < p_.kv_heads; head++) add_rows(sequence, head, 0, shape.rows, shape);
+            out_.decode_rows = std::max(out_.decode_rows, static_cast<int32_t>(decode_heads_ * shape.rows));
+            for (int32_t head = 0; head < p_.kv_heads; head += decode_heads_) {
+                add_rows(sequence, head, std::min(decode_heads_, p_.kv_heads - head), 0, shape.rows, shape);
+            }
             return;
         }
         // Equal blocks, the last rows first: under a causal mask these see most.
@@ -118,7 +146,7 @@ public:
         const int64_t rows = std::min<int64_t>((share + 5) / 6 * 6, out_.block_rows);
         for (int32_t head = 0; head < p_.kv_heads; head++) {
             for (int64_t block = (shape.rows - 1) / rows; block >= 0; block--) {
-                add_rows(sequence, head, block * rows, std::min((block + 1) * rows, shape.rows), shape);
+                add_rows(sequence, head, 1, block * rows, std::min((block + 1) * rows, shape.rows), shape);
             }
         }
     }
@@ -126,6 +154,7 @@ public:
 private:
     const Problem& p_;
     Schedule& out_;
+    const int32_t decode_heads_;
 };
 
 }  // namespace
@@ -148,7 +177,7 @@ Schedule make_schedule(const Problem& problem, int threads) {
         if (!shape_of(problem, s).is_decode) schedule.block_rows = choose_block_rows(problem, threads);
         if (schedule.block_rows != 0) break;
     }
-    Builder builder(problem, schedule);
+    Builder builder(problem, schedule, threads);
     for (const int32_t sequence : order) builder.add_sequence(sequence);
     for (const int32_t sequence : order) {
         const Sequence& s = problem.sequences[static_cast<size_t>(sequence)];

@@ -15,7 +15,8 @@ struct WorkItem {
     enum Kind : uint8_t { prefill, decode, padding };
     Kind kind = prefill;
     int32_t sequence = 0;
-    int32_t kv_head = 0;       // padding: all heads
+    int32_t kv_head = 0;       // the first; padding: all heads
+    int32_t kv_heads = 1;
     int64_t row_begin = 0;     // merged rows, see kernels.h
     int64_t row_end = 0;
     int64_t key_begin = 0;
@@ -28,10 +29,11 @@ struct WorkItem {
 struct Merge {
     int32_t sequence = 0;
     int32_t kv_head = 0;
+    int32_t kv_heads = 1;
     int64_t row_begin = 0;
     int64_t row_end = 0;
     int32_t splits = 0;
-    int64_t partial_row = 0;  // of split 0; split s follows after s * (row_end - row_begin) rows
+    int64_t partial_row = 0;  // of split 0; split s follows after s * kv_heads * (row_end - row_begin) rows
 };
 
 struct Schedule {
@@ -39,7 +41,7 @@ struct Schedule {
     std::vector<Merge> merges;
     int64_t partial_rows = 0;
     int32_t block_rows = 0;       // most rows of a prefill item; 0: there are none
-    bool has_decode = false;
+    int32_t decode_rows = 0;      // most rows, of all heads, of a decode item; 0: there are none
 };
 
 // The items depend on `threads` only in how many rows they take together, which does not change a result.

@@ -30,6 +30,7 @@ typedef float vf __attribute__((vector_size(kLanes * 4)));
 typedef int32_t vi __attribute__((vector_size(kLanes * 4)));
 typedef uint32_t vu __attribute__((vector_size(kLanes * 4)));
 typedef uint16_t vh __attribute__((vector_size(kLanes * 2)));
+typedef uint16_t vw __attribute__((vector_size(kLanes * 4)));  // as many as fit
 typedef uint8_t vb __attribute__((vector_size(kLanes)));
 
 constexpr float kInfinity = __builtin_inff();
@@ -88,6 +89,25 @@ inline vi lane_index() {
     vi v;
     for (int i = 0; i < kLanes; i++) v[i] = i;
     return v;
+}
+
+inline vu extend(vh v) {
+#if defined(__AVX512F__)
+    return reinterpret_cast<vu>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(v)));
+#elif defined(__AVX2__)
+    return reinterpret_cast<vu>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(v)));
+#else
+    return __builtin_convertvector(v, vu);
+#endif
+}
+
+// The lower halves.
+inline vh truncate(vu v) {
+#if defined(__AVX512F__)
+    return reinterpret_cast<vh>(_mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v)));
+#else
+    return __builtin_convertvector(v, vh);
+#endif
 }
 
 inline vf select(vi mask, vf yes, vf no) { return mask ? yes : no; }
@@ -189,6 +209,7 @@ inline vf zip_high2(vf a, vf b) { return __builtin_shufflevector(a, b, 2, 3, 6, 
 // nothing but the lane.
 inline vf sums_of(const vf* v) {
     vf quarter[kLanes / 4];
+#pragma GCC unroll 4
     for (int q = 0; q < kLanes / 4; q++) {
         const vf* u = v + 4 * q;
         const vf even = zip_low(u[0], u[2]) + zip_high(u[0], u[2]);
@@ -225,8 +246,9 @@ inline vf gather_quarters(Source source) {
 #endif
 }
 
-// Asks for the cache line of p ahead of its use.
-inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
+// Asks for the cache line of p ahead of its use. Inlined by force, like every function that does nothing else: GCC takes
+// such a function for one without effect and removes calls to it.
+__attribute__((always_inline)) inline void prefetch_to_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace
 }  // namespace acl_attn::engine

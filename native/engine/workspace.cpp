@@ -17,7 +17,7 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
     const size_t prefill_rows =
         round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(kernels.mr));
-    const size_t rows = std::max<size_t>(prefill_rows, schedule.has_decode ? kStreamRows : 0);
+    const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
     const size_t nr = static_cast<size_t>(kernels.nr);
     const size_t tile = kTileKeys;
 
@@ -27,12 +27,14 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.row_sum = arena.take<float>(rows);
     s.row_rescale = arena.take<float>(rows);
     s.row_headroom = arena.take<float>(rows);
-    s.scores = arena.take<float>(rows * kScoreStride);
+    s.scores = arena.take<float>(std::max<size_t>(prefill_rows * kScoreStride,
+                                                  static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
     s.query = arena.take<float>(rows * dim);
     s.key_rows = arena.take<const uint16_t*>(kStreamSplit);
     s.value_rows = arena.take<const uint16_t*>(kStreamSplit);
-    s.value_originals = arena.take<const uint16_t*>(kStreamSplit);
-    s.value_classes = arena.take<uint8_t>(kStreamSplit);
+    s.value_heads = arena.take<const uint16_t*>(kStreamKeys);
+    s.value_originals = arena.take<const uint16_t*>(kTileKeys);
+    s.value_classes = arena.take<uint8_t>(kTileKeys);
     s.zeros = arena.take<uint16_t>(kMaxDim);
     if (problem.key.chunk < problem.dim) s.key_staging = arena.take<uint16_t>(tile * dim);
     if (problem.value.chunk < problem.dim_v) s.value_staging = arena.take<uint16_t>(tile * dim_v);

@@ -102,9 +102,9 @@ aclFloat16 aclFloatToFloat16(float value) {
     const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
     const float magnitude = std::fabs(value);
     if (!(magnitude < 65520.0f)) return sign | kLargest;  // half-way to the next binade and above, infinity, NaN
-    int exponent = 0;
-    std::frexp(magnitude, &exponent);  // magnitude < 2^exponent
-    exponent = exponent < -13 ? -13 : exponent;
+    constexpr float kSmallestNormal = 1.0f / 16384;
+    int exponent = -13;  // magnitude < 2^exponent
+    if (magnitude >= kSmallestNormal) std::frexp(magnitude, &exponent);
     // In units of the last place; a carry out of the fraction lands in the exponent, as it should.
     const int units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 11 - exponent)));
     return static_cast<uint16_t>(sign | (units + ((exponent + 13) << 10)));

@@ -31,7 +31,7 @@ const char* kind_name(Kind kind);  // "aclTensor", ...
 
 enum class Taken { ok, absent, owned };
 
-// Type-erased; use the typed functions below. A uncounted object is left out of live_handles.
+// Type-erased; use the typed functions below. An uncounted object is left out of live_handles.
 void* insert_handle(Kind kind, std::shared_ptr<void> object, bool counted);
 std::shared_ptr<void> find_handle(Kind kind, const void* handle) noexcept;
 Taken take_handle(Kind kind, const void* handle, bool owned_too, std::shared_ptr<void>* object) noexcept;

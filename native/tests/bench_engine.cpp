@@ -146,6 +146,7 @@ int main(int argc, char** argv) {
         {"decode bf16 b8 kv8192 32:8 paged", bf16, 8, 32, 8, 128, 1, 8192, false, 16},
         {"decode fp16 b8 kv8192 32:8", f16, 8, 32, 8, 128, 1, 8192, false},
         {"decode bf16 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false},
+        {"decode bf16 b1 kv256 32:8", bf16, 1, 32, 8, 128, 1, 256, false},
         {"decode bf16 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false},
         {"decode fp16 b1 h1 kv1 d16", f16, 1, 1, 1, 16, 1, 1, false},
         {"decode fp16 b1 h8 kv16 d64", f16, 1, 8, 8, 64, 1, 16, false},

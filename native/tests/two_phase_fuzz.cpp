@@ -115,7 +115,7 @@ static const aclTensor* random_tensor(Objects& objects, Memory& memory) {
     Dims dims(static_cast<size_t>(below(7)));
     for (int64_t& dim : dims) dim = chance(30) ? pick(kNumbers) : below(7);
     int64_t elements = 1;
-    for (const int64_t dim : dims) elements = dim < 0 || elements > 100000 ? 1000000 : elements * dim;
+    for (const int64_t dim : dims) elements = dim < 0 || dim > 100000 || elements > 100000 ? 1000000 : elements * dim;
     const aclDataType type = pick(kTypes);
     void* data = elements > 100000 ? nullptr : memory.exactly(bytes_of(elements, type));
     return objects.tensor(dims, type, data);

@@ -239,6 +239,16 @@ static void test_shapes() {
             {"value[0]: ", "5 tokens"});
     refused(batched(), [](Prepared& p) { p.arguments.value = p.objects.list({some(p, {2, 5, 1, 16})}); }, 561002,
             {"value[0]: ", "Nkv = 2"});
+    // Without a key anywhere their shapes do not matter, lengths do.
+    for (const Dims& dims : {Dims{2, 0, 2, 16}, Dims{2, 0, 7, 16}, Dims{2, 5, 0, 16}}) {
+        const auto no_keys = [&](Prepared& p) {
+            p.arguments.key = p.objects.list({p.objects.tensor(dims, ACL_FLOAT16, nullptr)});
+            p.arguments.value = p.objects.list({p.objects.tensor(dims, ACL_FLOAT16, nullptr)});
+        };
+        refused(batched(), no_keys, 561002, {"actualSeqLengthsKv[0]: ", "at most 0"});
+        accepted(
+            batched(), [&](Prepared& p) { no_keys(p), p.arguments.actual_seq_lengths_kv = nullptr; }, "no keys at all");
+    }
     Scenario wide = batched();
     wide.layout = "BSH";
     wide.dim = wide.dim_v = 520;

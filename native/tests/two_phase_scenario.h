@@ -43,19 +43,28 @@ inline float sample(int tensor, int64_t b, int64_t token, int64_t head, int64_t 
     return static_cast<float>(static_cast<int32_t>(x % 129) - 64) / 64.0f;  // exact in both types
 }
 
+// Codecs of our own, so that a mistake in the library's cannot cancel out. encode: values that the type holds exactly.
 inline uint16_t encode(float value, aclDataType type) {
-    if (type == ACL_FLOAT16) return aclFloatToFloat16(value);
     uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
-    return static_cast<uint16_t>(bits >> 16);
+    if (type == ACL_BF16) return static_cast<uint16_t>(bits >> 16);
+    if (value == 0.0f) return 0;
+    const uint32_t exponent = (bits >> 23 & 0xff) - 127 + 15;
+    return static_cast<uint16_t>((bits >> 16 & 0x8000) | exponent << 10 | (bits >> 13 & 0x3ff));
 }
 
-inline float decode(uint16_t bits, aclDataType type) {
-    if (type == ACL_FLOAT16) return aclFloat16ToFloat(bits);
-    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
+inline float decode(uint16_t code, aclDataType type) {
+    if (type == ACL_BF16) {
+        const uint32_t bits = static_cast<uint32_t>(code) << 16;
+        float value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    const int exponent = code >> 10 & 0x1f, fraction = code & 0x3ff;
+    if (exponent == 0x1f) return std::numeric_limits<float>::quiet_NaN();  // or infinity: neither is ever right here
+    const float magnitude = std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 0x400),
+                                       exponent == 0 ? -24 : exponent - 25);
+    return (code & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
 inline bool mask_hides(const Scenario& s, int64_t b, int64_t i, int64_t j) {

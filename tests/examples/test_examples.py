@@ -30,5 +30,5 @@ def test_two_phase_program_written_for_cann(tmp_path: Path) -> None:
 
 def test_wrong_key_length_drops_the_prefix_and_the_example_says_so() -> None:
     output = run_script("chunked_prefill.py").stdout
-    assert "first row of the chunk sees keys" in output
+    assert "first row of the chunk sees keys 0 .. 96\n" in output
     assert "off by" in output

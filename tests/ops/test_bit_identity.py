@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
+import acl_attn
 from acl_attn.testing.cases import Batch, Case
+from acl_attn.testing.compare import assert_same_bits
 from acl_attn.testing.layouts import LAYOUTS, LIST_LAYOUTS, dense_arguments, is_packed, list_arguments
 from acl_attn.testing.pages import CACHES, Paging, paged_arguments
 from acl_attn.testing.suites import HEADS, MASKS
 
-from .runs import assert_same_sequences, by_sequence, plain
+from .runs import assert_same_sequences, by_sequence, plain, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,3 +114,34 @@ def test_order_of_sequences(case: Case) -> None:
 def test_repetition(case: Case) -> None:
     for _ in range(5):
         assert_same_sequences(by_sequence(dense_arguments(case.build(), "TND"), case), plain(case))
+
+
+def test_calls_from_several_threads_at_once() -> None:
+    """Calls share the engine's threads and must not share anything else."""
+    arguments = [dense_arguments(case.build(), "TND") for case in CASES]
+    wanted = [plain(case) for case in CASES]
+
+    def work(turn: int) -> None:
+        for position in range(len(CASES)):
+            chosen = (position + turn) % len(CASES)
+            assert_same_sequences(by_sequence(arguments[chosen], CASES[chosen]), wanted[chosen])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(12)))
+
+
+def test_calls_queued_on_streams() -> None:
+    device = acl_attn.Device(0)
+    with device.create_stream() as first, device.create_stream() as second:
+        results = []
+        for case in CASES:
+            arguments = dense_arguments(case.build(), "TND")
+            for stream in (first, second, first):
+                options = {**case.attributes, "softmax_lse_flag": True, "stream": stream}
+                results.append((case, acl_attn.fused_infer_attention_score(**arguments, **options)))
+        first.synchronize()
+        second.synchronize()
+    for case, (out, lse) in results:
+        want, want_lse = run(dense_arguments(case.build(), "TND"), case)
+        assert_same_bits(out, want)
+        assert_same_bits(lse, want_lse)

@@ -15,9 +15,10 @@ import pytest
 
 import acl_attn
 from acl_attn.testing.cases import Case
+from acl_attn.testing.compare import assert_same_bits
 from acl_attn.testing.layouts import LAYOUTS, dense_arguments, is_packed, to_tensor
 from acl_attn.testing.pages import CACHES, Paging, paged_arguments
-from acl_attn.testing.suites import HEADS
+from acl_attn.testing.suites import FEATURES, HEADS
 
 from .runs import assert_same_sequences, by_sequence, check, plain
 
@@ -161,3 +162,21 @@ def test_rows_beyond_the_lengths_are_written() -> None:
     acl_attn.fused_infer_attention_score(**arguments, **CASE.attributes, attention_out=out)
     for row, length in zip(out, batch.q_lengths, strict=True):
         assert not row[length:].view(np.uint16).any()
+
+
+@pytest.mark.parametrize("case", FEATURES, ids=lambda case: case.name)
+def test_workspace_may_hold_anything(case: Case) -> None:
+    """Scratch memory is written before it is read, and neither beyond its end."""
+    batch = case.build()
+    q, k, v = (np.concatenate(part) for part in (batch.query, batch.key, batch.value))
+    options: dict[str, Any] = {"q_lengths": batch.q_lengths, "kv_lengths": batch.kv_lengths}
+    if case.sparse_mode == 3:
+        options["mask"] = "causal"
+    with acl_attn.Plan(q, k, v, **options) as plan:
+        want = plan.run().copy()
+        memory = np.full(plan.workspace_bytes + 4096, 0xFF, np.uint8)
+        start = -memory.ctypes.data % 64
+        workspace = memory[start : start + plan.workspace_bytes]
+        assert_same_bits(plan.run(workspace=workspace), want)
+        assert (memory[:start] == 0xFF).all()
+        assert (memory[start + plan.workspace_bytes :] == 0xFF).all()

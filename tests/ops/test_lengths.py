@@ -99,3 +99,15 @@ def test_a_mask_over_the_whole_capacity_acts_like_a_length(length: int) -> None:
     want = acl_attn.reference.fused_infer_attention_score(**short)[0]
     assert_close(masked, want)
     assert_close(acl_attn.fused_infer_attention_score(**short)[0], want)
+
+
+@pytest.mark.xfail(
+    raises=acl_attn.InvalidArgumentError,
+    strict=True,
+    reason="the rule that mode 1 needs a mask does not know of it yet",
+)
+def test_a_mask_without_columns_for_sequences_without_keys() -> None:
+    case = Case("no_keys", (3, 1), (0, 0), sparse_mode=1, mask=0.5)
+    arguments = dense_arguments(case.build(), "BSND")
+    assert arguments["atten_mask"].shape == (2, 1, 3, 0)
+    check(arguments, case)

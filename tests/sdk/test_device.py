@@ -56,7 +56,7 @@ def test_close_is_idempotent_and_final() -> None:
         handle.close()
         assert handle.is_closed
         with pytest.raises(acl_attn.ClosedError, match="closed"):
-            handle.handle
+            _ = handle.handle
     with pytest.raises(acl_attn.ClosedError):
         stream.synchronize()
     with pytest.raises(acl_attn.ClosedError):

@@ -59,7 +59,12 @@ def test_a_message_of_the_library_comes_with_its_parts() -> None:
 
 def test_parts_of_a_message() -> None:
     found = errors.invalid("kv_lengths[3]", "at most 128", 200, "split: it")
-    assert (found.parameter, found.expected, found.got, found.fix) == ("kv_lengths[3]", "at most 128", "200", "split: it")
+    assert (found.parameter, found.expected, found.got, found.fix) == (
+        "kv_lengths[3]",
+        "at most 128",
+        "200",
+        "split: it",
+    )
     text = "attenMask: expected 2048 columns, got 128; use (2048, 2048) [MASK-C-06]"
     assert acl_attn.AclError(text, detail=text).rule == "MASK-C-06"
     assert acl_attn.AclError("went wrong", detail="went wrong").parameter == ""
@@ -67,7 +72,7 @@ def test_parts_of_a_message() -> None:
 
 def test_parameters_get_their_python_names() -> None:
     query = acl_attn.Buffer(64).as_array("float16", (1, 1, 1, 32))
-    with pytest.raises(acl_attn.InvalidArgumentError, match="^inner_precise: expected") as caught:
+    with pytest.raises(acl_attn.InvalidArgumentError, match=r"^inner_precise: expected") as caught:
         acl_attn.attention(query, query, query, inner_precise=7)
     assert caught.value.parameter == "inner_precise"
     with pytest.raises(acl_attn.InvalidArgumentError, match=r"^kv_lengths\[0\]: expected"):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import ml_dtypes
@@ -25,10 +26,18 @@ def test_a_buffer_outlives_its_close_while_an_array_uses_it() -> None:
     buffer.close()
     assert buffer.is_closed
     with pytest.raises(acl_attn.ClosedError):
-        buffer.address
+        _ = buffer.address
     assert acl_attn.live_objects()["device_memory"] == 1
     assert array.sum() == 64
     del array
+    assert acl_attn.live_objects()["device_memory"] == 0
+
+
+def test_memory_can_be_let_go_in_any_thread() -> None:
+    buffers = [Buffer(1 << 20)]
+    thread = threading.Thread(target=buffers.clear)
+    thread.start()
+    thread.join()
     assert acl_attn.live_objects()["device_memory"] == 0
 
 
@@ -138,9 +147,11 @@ class Elsewhere:
         return 12, 0
 
 
-@pytest.mark.parametrize("value", [[1.0], 1.0, None, "abc", object(), Elsewhere(), np.zeros(2, object), np.zeros(2, "S3")])
+@pytest.mark.parametrize(
+    "value", [[1.0], 1.0, None, "abc", object(), Elsewhere(), np.zeros(2, object), np.zeros(2, "S3")]
+)
 def test_what_is_no_array(value: object) -> None:
-    with pytest.raises(acl_attn.ArgumentTypeError, match="^query: expected"):
+    with pytest.raises(acl_attn.ArgumentTypeError, match=r"^query: expected"):
         as_tensor(value, "query")
 
 
@@ -164,8 +175,8 @@ def test_handles_are_destroyed_together() -> None:
     before = acl_attn.live_objects()
     handles = HandleSet()
     tensor = as_tensor(np.zeros((2, 3), np.float16), "query")
-    handles.tensor(tensor)
-    handles.tensor_list([tensor, tensor])
+    handles.tensor(tensor, "query")
+    handles.tensor_list([tensor, tensor], "key")
     handles.int_array([1, 2, 3])
     alive = acl_attn.live_objects()
     assert alive["tensor"] - before["tensor"] in (1, 3)  # whether or not a list's members count
@@ -180,8 +191,8 @@ def test_a_list_that_cannot_be_made_leaves_nothing() -> None:
     handles = HandleSet()
     good = as_tensor(np.zeros((2, 3), np.float16), "key")
     bad = as_tensor(np.zeros((1,) * 9, np.float16), "key")
-    with pytest.raises(acl_attn.AclError):
-        handles.tensor_list([good, bad])
+    with pytest.raises(acl_attn.InvalidArgumentError, match="key: expected an array that the target can describe"):
+        handles.tensor_list([good, bad], "key")
     handles.destroy()
 
 

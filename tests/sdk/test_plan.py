@@ -146,7 +146,7 @@ def split_plan() -> tuple[list[np.ndarray], Plan]:
 
 
 def test_the_workspace_may_be_the_callers() -> None:
-    operands, plan = split_plan()
+    _, plan = split_plan()
     with plan:
         expected = plan.run()
         assert plan.workspace_bytes > 0
@@ -214,7 +214,7 @@ def test_work_in_flight_keeps_what_it_needs_and_not_longer() -> None:
 def test_the_memory_of_work_in_flight_is_bounded() -> None:
     acl_attn.shutdown()
     before = acl_attn.live_objects()["bytes"]
-    operands, plan = split_plan()
+    _, plan = split_plan()
     with plan, Device(0).create_stream() as stream:
         for _ in range(300):
             plan.run(stream=stream)
@@ -253,7 +253,7 @@ def test_close_and_run_from_different_threads() -> None:
                     plan.run()
             except acl_attn.ClosedError:
                 pass
-            except BaseException as error:  # noqa: BLE001 - whatever it is, the test must see it
+            except BaseException as error:
                 errors.append(error)
 
         threads = [threading.Thread(target=run) for _ in range(3)]

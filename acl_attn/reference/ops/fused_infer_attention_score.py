@@ -239,6 +239,8 @@ def fused_infer_attention_score(
     lse = np.full(out.shape[:-1], np.inf)
     for sequence, (own, columns) in enumerate(zip(rows, keys, strict=True)):
         sq, skv = _extent(own), scheme.prefix_length + _extent(columns)
+        if not sq:
+            continue  # nobody looks at its keys, not even at its row of a block table
         visible = visible_keys(
             sq,
             skv,

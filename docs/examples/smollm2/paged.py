@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -123,7 +124,7 @@ class PagedAttention:
         self._query = np.zeros((sum(counts), config.num_heads, config.head_dim), self._dtype)
         self._out = np.empty_like(self._query)
         self._block_table = np.full((len(sequences), self._max_pages), UNUSED, np.int32)
-        self._call = {
+        self._call: dict[str, Any] = {
             "layout": "TND",
             "num_kv_heads": config.num_kv_heads,
             "q_lengths": list(counts),

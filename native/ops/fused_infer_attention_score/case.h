@@ -54,6 +54,7 @@ struct Case {
     int64_t dim = 0;                              // of query
     int64_t dim_v = 0;                            // of value
     bool is_empty = false;                        // query and attentionOut have no elements: nothing to do or to check
+    bool kv_is_empty = false;                     // no member of key and value has elements: no row sees anything
 
     // After read_lengths(), one entry a sequence.
     std::vector<Tokens> q_tokens, kv_tokens;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps in the order of the operator's own parser, so that a call with several defects is refused for the same one.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -94,6 +95,15 @@ std::string quoted(const char* name) {
     return out + "\"";
 }
 
+Finding find_emptiness(Case& c) {
+    c.is_empty = c.query->is_empty();
+    const auto all_empty = [](const std::vector<TensorRef>& members) {
+        return std::all_of(members.begin(), members.end(), [](const TensorRef& t) { return t->is_empty(); });
+    };
+    c.kv_is_empty = all_empty(*c.key) && all_empty(*c.value);
+    return {};
+}
+
 Finding find_layout(Case& c) {
     const char* name = c.call.input_layout != nullptr ? c.call.input_layout : "BSH";
     c.layout = geometry::find_layout(name);
@@ -120,14 +130,13 @@ Finding cache_rank(Case& c) {
 }
 
 Finding empty_together(Case& c) {
-    if (c.query->is_empty() == c.out->is_empty()) return {};
-    return violated("attentionOut",
-                  c.query->is_empty() ? "no elements, as query has none" : "elements, as query has some",
+    if (c.is_empty == c.out->is_empty()) return {};
+    return violated("attentionOut", c.is_empty ? "no elements, as query has none" : "elements, as query has some",
                   text("shape ", shape_text(*c.out), " for query ", shape_text(*c.query)));
 }
 
 Finding lse_has_elements(Case& c) {
-    if (c.lse == nullptr || c.query->is_empty() || !c.lse->is_empty()) return {};
+    if (c.lse == nullptr || c.is_empty || !c.lse->is_empty()) return {};
     return violated("softmaxLse", "elements, as softmaxLseFlag is true",
                   text("shape ", shape_text(*c.lse)));
 }
@@ -215,13 +224,13 @@ Finding kv_dim(Case& c) {
     for (size_t i = 0; i < c.key->size(); ++i) {
         c.k.push_back(geometry::extents(c.layout->query, (*c.key)[i]->shape, c.kv_heads));
         c.v.push_back(geometry::extents(c.layout->query, (*c.value)[i]->shape, c.kv_heads));
+        if (c.kv_is_empty) c.k.back().tokens = c.v.back().tokens = 0;  // even if another axis is the empty one
     }
     c.dim_v = c.v.front().dim;
     return {};
 }
 
 Finding batch_size(Case& c) {
-    c.is_empty = c.query->is_empty();
     if (!c.is_packed()) {
         c.batch = c.q.batch;
         return {};
@@ -264,6 +273,7 @@ constexpr Step kSteps[] = {
     {"COM-C-39", lists_have_equal_length},
     {"HOST-S-02", sizes_are_representable},
     {"", find_storage},
+    {"", find_emptiness},
     {"COM-S-03", find_layout},
     {"COM-X-05", cache_rank},
     {"COM-E-02", empty_together},

@@ -51,8 +51,9 @@ Finding member(const Case& c, const char* name, size_t i, const meta::Tensor& te
                     text("shape ", shape_text(tensor)));
 }
 
+// Key and value without elements are not looked at further (COM-E-04).
 Finding key_shapes(const Case& c) {
-    if (c.storage == Storage::paged) return {};
+    if (c.storage == Storage::paged || c.kv_is_empty) return {};
     const int64_t batch = c.storage == Storage::list || c.is_packed() ? 1 : c.batch;
     for (size_t i = 0; i < c.k.size(); ++i) {
         const geometry::Extents wanted{batch, -1, c.kv_heads, c.dim};
@@ -62,7 +63,7 @@ Finding key_shapes(const Case& c) {
 }
 
 Finding value_shapes(const Case& c) {
-    if (c.storage == Storage::paged) return {};
+    if (c.storage == Storage::paged || c.kv_is_empty) return {};
     for (size_t i = 0; i < c.v.size(); ++i) {
         const geometry::Extents wanted{c.k[i].batch, c.k[i].tokens, c.kv_heads, c.dim_v};
         if (Finding f = member(c, "value", i, *(*c.value)[i], c.v[i], wanted)) return f;

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# cmake -D NM=... -D LIBRARY=... -D INCLUDE=... -P exported_symbols.cmake
+file(GLOB_RECURSE headers ${INCLUDE}/*.h)
+set(declared)
+foreach(header IN LISTS headers)
+  file(READ ${header} content)
+  string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" "" content "${content}")
+  string(REGEX MATCHALL "ACL_FUNC_VISIBILITY[^(;#]*\\(" prototypes "${content}")
+  foreach(prototype IN LISTS prototypes)
+    string(REGEX REPLACE ".*[ *\n]([A-Za-z0-9_]+)\\($" "\\1" name "${prototype}")
+    list(APPEND declared ${name})
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES declared)
+list(FILTER declared EXCLUDE REGEX "^__attribute__$")  # the definition of the macro
+
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[0-9a-f]+ [A-Za-z] [^\n]+" lines "${lines}")
+set(exported)
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^[0-9a-f]+ ([A-Za-z]) ([^@]+).*" "\\1;\\2" parts "${line}")
+  list(GET parts 0 kind)
+  list(GET parts 1 name)
+  if(NOT kind STREQUAL "A")
+    list(APPEND exported ${name})
+  endif()
+endforeach()
+
+list(LENGTH declared declared_count)
+if(declared_count LESS 100)
+  message(FATAL_ERROR "only ${declared_count} declarations found in ${INCLUDE}: the pattern no longer fits the headers")
+endif()
+set(missing ${declared})
+list(REMOVE_ITEM missing ${exported})
+set(extra ${exported})
+list(REMOVE_ITEM extra ${declared})
+# Instrumentation of the sanitizers, absent from the library that is shipped.
+list(FILTER extra EXCLUDE REGEX "^__(asan|tsan|ubsan|odr_asan)")
+if(missing OR extra)
+  message(FATAL_ERROR "declared but not exported: ${missing}\nexported but not declared: ${extra}")
+endif()
+message(STATUS "${declared_count} functions declared and exported")
