@@ -58,10 +58,21 @@ inline vf widen(I4, vb v) {
 
 inline vf widen(E2M1, vb v) {
     const vu code = widen_bits(v);
+    // The numbers, or their sizes, fit into a register; a permutation looks at as many bits of an index as that needs.
+#if defined(__AVX512F__)
+    const __m512 numbers = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f,  //
+                                          -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f);
+    return _mm512_permutexvar_ps(reinterpret_cast<__m512i>(code), numbers);
+#elif defined(__AVX2__)
+    const __m256 sizes = _mm256_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f);
+    const vu size = reinterpret_cast<vu>(_mm256_permutevar8x32_ps(sizes, reinterpret_cast<__m256i>(code)));
+    return reinterpret_cast<vf>(size | (code & 8u) << 28);
+#else
     const vu rest = code & 7u;
     const vu small = bits_of(to_float(rest) * 0.5f);
     const vu bits = select_bits(reinterpret_cast<vi>(rest) < 2, small, (rest << 22) + (126u << 23));
     return reinterpret_cast<vf>(bits | (code & 8u) << 28);
+#endif
 }
 
 inline vf widen(E8M0, vb v) {
@@ -72,6 +83,23 @@ inline vf widen(E8M0, vb v) {
 }
 
 inline vf widen(E4M3, vb v) {
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+    // One place to the left of the sign the format is fp16 with another exponent bias; fp16's conversion also does the
+    // subnormal numbers. Only NaN is different.
+    const __m256i code = _mm256_cvtepi8_epi16(reinterpret_cast<__m128i>(v));
+    const __m256i half = _mm256_and_si256(_mm256_slli_epi16(code, 7), _mm256_set1_epi16(static_cast<short>(0xbfff)));
+    const __m256i rest = _mm256_or_si256(code, _mm256_set1_epi16(static_cast<short>(0xff80)));
+    const __mmask16 is_nan = _mm256_cmpeq_epi16_mask(rest, _mm256_set1_epi16(-1));
+    const vf number = _mm512_cvtph_ps(half) * 0x1p8f;
+    return _mm512_mask_mov_ps(number, is_nan, _mm512_set1_ps(__builtin_nanf("")));
+#elif defined(__AVX2__) && defined(__F16C__)
+    const __m128i code = _mm_cvtepi8_epi16(_mm_cvtsi64_si128(reinterpret_cast<int64_t>(v)));
+    const __m128i half = _mm_and_si128(_mm_slli_epi16(code, 7), _mm_set1_epi16(static_cast<short>(0xbfff)));
+    const __m128i rest = _mm_or_si128(code, _mm_set1_epi16(static_cast<short>(0xff80)));
+    const __m128i is_nan = _mm_cmpeq_epi16(rest, _mm_set1_epi16(-1));
+    const vf number = _mm256_cvtph_ps(half) * 0x1p8f;
+    return _mm256_or_ps(number, _mm256_castsi256_ps(_mm256_cvtepi16_epi32(is_nan)));
+#else
     const vu code = widen_bits(v);
     const vu rest = code & 0x7fu;
     // Not through a subnormal fp32 number times 2^120, which is shorter: processors stall on those.
@@ -79,6 +107,7 @@ inline vf widen(E4M3, vb v) {
     vu bits = select_bits(reinterpret_cast<vi>(rest) < 8, small, (rest << 20) + (120u << 23));
     bits |= reinterpret_cast<vu>(reinterpret_cast<vi>(rest) == 0x7f) & 0x7fc00000u;
     return reinterpret_cast<vf>(bits | (code & 0x80u) << 24);
+#endif
 }
 
 inline vf widen(HiFloat8, vb v) {
