@@ -36,7 +36,7 @@ def test_shapes_count_elements(dtype: np.dtype, elements: int) -> None:
     handles = HandleSet()
     try:
         for each in (tensor, strided):
-            handles.tensor(each)
+            handles.tensor(each, "key")
     finally:
         handles.destroy()
 
