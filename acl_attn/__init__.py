@@ -86,9 +86,13 @@ __all__ = [
 __version__: str
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("acl_attn")
+    if name in {"reference", "testing"}:  # not needed by programs that only compute
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 
+from ._lib import get_include, get_library
 from .env import Environment, environment
 
 __all__ = ["main"]
@@ -30,10 +31,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     env = commands.add_parser("env", help="print versions, target, processor features, threads and libraries")
     env.add_argument("--json", action="store_true", help="print it as JSON")
+    config = commands.add_parser("config", help="print where C and C++ programs find headers and library")
+    config.add_argument("--include", action="store_true", help="the directory of the headers")
+    config.add_argument("--library", action="store_true", help="the library's file")
     options = parser.parse_args(arguments)
+    if options.command == "config":
+        return _config(config, options)
     found = environment()
     print(json.dumps(found.as_dict(), indent=2) if options.json else "\n".join(_lines(found)))
     return 1 if found.problem else 0
+
+
+def _config(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if not (options.include or options.library):
+        parser.error("expected --include or --library, got neither")
+    if options.include:
+        print(get_include())
+    if options.library:
+        print(get_library())
+    return 0
 
 
 def _lines(found: Environment) -> Iterator[str]:

@@ -20,9 +20,8 @@ constexpr int kVectors = 2;
 constexpr int kNr = kVectors * kLanes;
 
 // Probabilities are rounded to bf16 where operands are pairs, which alone would cost as much accuracy as rounding the
-// output does. Adding back what rounding left, for every kResidualStride-th pair of keys, keeps both together inside the
-// limit on the error.
-constexpr int kResidualStride = 2;
+// output does. Adding back what rounding left, for every second vector of keys, keeps both together inside the limit.
+constexpr bool has_residual(int column) { return column / kLanes % 2 == 0; }
 
 // What panels are made of. A step consumes kDepth values of k from each row: one 32-bit element.
 struct Fp32Operand {
@@ -49,8 +48,7 @@ template <class Operand, int kUsed>
 struct Accumulators {
     vf v[kMr][kUsed];
 
-    // a: [kMr][lda] elements, b: [steps][kNr]; takes every kStride-th step.
-    template <int kStride = 1>
+    // a: [kMr][lda] elements, b: [steps][kNr]
     __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps) {
         vf acc[kMr][kUsed];
 #pragma GCC unroll 8
@@ -59,7 +57,7 @@ struct Accumulators {
             for (int c = 0; c < kUsed; c++) acc[r][c] = v[r][c];
         }
 #pragma GCC unroll 1
-        for (int s = 0; s < steps; s += kStride, b += kStride * kNr, a += kStride) {
+        for (int s = 0; s < steps; s++, b += kNr, a++) {
             vf column[kUsed];
 #pragma GCC unroll 4
             for (int c = 0; c < kUsed; c++) column[c] = load<vf>(b + c * kLanes);
@@ -90,18 +88,23 @@ inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, i
     }
 }
 
-// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]; residuals (null with fp32
-// operands) are added for every kResidualStride-th step.
+// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]. With pairs also the residuals of
+// the columns that have them (otherwise null); `column` is the tile column of the first.
 template <class Operand, int kUsed>
-inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel, int steps,
-                        const float* rescale, float* out, ptrdiff_t ldo) {
+inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel, int column,
+                        int steps, const float* rescale, float* out, ptrdiff_t ldo) {
     Accumulators<Operand, kUsed> acc;
     for (int r = 0; r < kMr; r++) {
         const vf factor = splat(rescale[r]);
         for (int c = 0; c < kUsed; c++) acc.v[r][c] = load<vf>(out + r * ldo + c * kLanes) * factor;
     }
     acc.add(probabilities, ldp, panel, steps);
-    if constexpr (Operand::kDepth > 1) acc.template add<kResidualStride>(residuals, ldp, panel, steps);
+    if constexpr (Operand::kDepth > 1) {
+        constexpr int vector_steps = kLanes / Operand::kDepth;
+        for (int s = has_residual(column) ? 0 : vector_steps; s < steps; s += 2 * vector_steps) {
+            acc.add(residuals + s, ldp, panel + s * kNr, vector_steps);
+        }
+    }
     for (int r = 0; r < kMr; r++) {
         for (int c = 0; c < kUsed; c++) store(out + r * ldo + c * kLanes, acc.v[r][c]);
     }

@@ -25,6 +25,15 @@ inline vh narrow(BF16, vf v) {
     return truncate((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
+// To bf16 where subnormals may become 0.
+inline vh narrow_normal(vf v) {
+#if defined(__AVX512BF16__)
+    return reinterpret_cast<vh>(_mm512_cvtneps_pbh(v));
+#else
+    return narrow(BF16{}, v);
+#endif
+}
+
 #if defined(__AVX512F__)
 inline vf widen(F16, vh v) { return _mm512_cvtph_ps(reinterpret_cast<__m256i>(v)); }
 inline vh narrow(F16, vf v) {

@@ -22,6 +22,7 @@ constexpr int kStreamScoreStride = kStreamKeys + 16;
 constexpr int kStreamRows = 16;        // decode: most merged rows of one KV head
 constexpr int kStreamItemRows = 64;    // decode: most rows of all the KV heads that are computed together
 constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block
+constexpr int kStripRows = 192;        // prefill: most rows whose scores are held at a time
 constexpr int kMaxDim = 576;
 
 // Keys or values of one sequence; `base` is of the block's first KV head. Element (t, d) is at
@@ -86,7 +87,7 @@ struct Scratch {
     float* row_sum;                    // [rows]
     float* row_rescale;                // [rows]
     float* row_headroom;               // [rows]
-    float* scores;                     // prefill [rows][kScoreStride], decode [rows][kStreamScoreStride]
+    float* scores;                     // prefill [strip rows][kScoreStride], decode [rows][kStreamScoreStride]
     float* query;                      // [rows][padded dim] fp32, or bf16 in the paired form
     const uint16_t** key_rows;         // [kStreamSplit]
     const uint16_t** value_rows;       // [kStreamSplit]
@@ -100,7 +101,7 @@ struct Scratch {
     float* key_panels;                 // [panel][steps of dim][nr]
     float* value_panels;               // [panel][steps of kTileKeys][nr]
     // prefill in the paired form only
-    uint16_t* probabilities;           // [2][rows][kScoreStride]: bf16, and what its rounding left
+    uint16_t* probabilities;           // [2][kStripRows][kScoreStride]: bf16, and what its rounding left
     float* aside;                      // [rows][padded dim_v]: sums of the values set aside
 };
 

@@ -33,9 +33,14 @@ public:
             values_ = value_rows(tile);
             find_ranges();
             pack();
-            score();
-            for (int g = 0; g < groups_; g++) softmax(g);
-            accumulate();
+            Ahead ahead(*this, tile_ + kTileKeys, groups_ * (kTileKeys / kNr));
+            for (int strip = 0; strip < groups_; strip += kStripGroups) {
+                strip_ = strip;
+                strip_end_ = strip + kStripGroups < groups_ ? strip + kStripGroups : groups_;
+                score(ahead);
+                for (int g = strip_; g < strip_end_; g++) softmax(g);
+                accumulate();
+            }
         }
         if (any_aside_) join_aside();
         for (int r = 0; r < rows_; r++) {
@@ -46,6 +51,10 @@ public:
 
 private:
     static constexpr bool kPaired = Operand::kDepth == 2;
+    // Groups whose scores are held at a time: packed keys and values serve a whole block, which may have more rows than
+    // scores fit the second-level cache.
+    static constexpr int kStripGroups = kStripRows / kMr;
+    static_assert(kStripRows % kMr == 0 && kMaxBlockRows % kMr == 0, "whole groups");
 
     // The columns of the tile, whole vectors, that a group of kMr rows sees.
     struct Range {
@@ -68,12 +77,6 @@ private:
             s_.row_headroom[r] = 1.0f;
         }
         for (int r = 0; r < padded_rows; r++) load_query(r);
-        if constexpr (kPaired) {
-            for (int r = rows_; r < padded_rows; r++) {
-                __builtin_memset(probabilities(r), 0, kTileKeys * sizeof(uint16_t));
-                __builtin_memset(residuals(r), 0, kTileKeys * sizeof(uint16_t));
-            }
-        }
     }
 
     void load_query(int r) {
@@ -88,11 +91,11 @@ private:
         }
     }
 
-    uint16_t* probabilities(int r) const { return s_.probabilities + static_cast<ptrdiff_t>(r) * kScoreStride; }
-    uint16_t* residuals(int r) const {
-        return s_.probabilities + static_cast<ptrdiff_t>(groups_ * kMr + r) * kScoreStride;
-    }
-    float* scores(int r) const { return s_.scores + static_cast<ptrdiff_t>(r) * kScoreStride; }
+    // Of a row of the current strip.
+    ptrdiff_t strip_row(int r) const { return r - strip_ * kMr; }
+    float* scores(int r) const { return s_.scores + strip_row(r) * kScoreStride; }
+    uint16_t* probabilities(int r) const { return s_.probabilities + strip_row(r) * kScoreStride; }
+    uint16_t* residuals(int r) const { return s_.probabilities + (kStripRows + strip_row(r)) * kScoreStride; }
 
     void find_ranges() {
         for (int g = 0; g < groups_; g++) {
@@ -172,10 +175,9 @@ private:
     float* key_panel(int p) const { return s_.key_panels + static_cast<ptrdiff_t>(p) * steps_ * kNr; }
     static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kNr; }
 
-    void score() {
-        Ahead ahead(*this, tile_ + kTileKeys, groups_ * (kTileKeys / kNr));
+    void score(Ahead& ahead) {
         for (int p = begin_ / kNr; p * kNr < end_; p++) {
-            for (int g = 0; g < groups_; g++) {
+            for (int g = strip_; g < strip_end_; g++) {
                 const int columns = ranges_[g].end - p * kNr;
                 if (columns <= 0 || ranges_[g].begin >= (p + 1) * kNr) continue;
                 with_vectors(columns, [&](auto used) {
@@ -212,14 +214,20 @@ private:
             }
             if constexpr (kPaired) round_probabilities(r, range);
         }
+        if constexpr (kPaired) {
+            for (int r = rows_; r < (g + 1) * kMr; r++) {
+                __builtin_memset(probabilities(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
+                __builtin_memset(residuals(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
+            }
+        }
     }
 
     void round_probabilities(int r, Range range) {
         for (int c = range.begin; c < range.end; c += kLanes) {
             const vf p = load<vf>(scores(r) + c);
-            const vh rounded = narrow(BF16{}, p);
+            const vh rounded = narrow_normal(p);
             store(probabilities(r) + c, rounded);
-            store(residuals(r) + c, narrow(BF16{}, p - widen(BF16{}, rounded)));
+            if (has_residual(c)) store(residuals(r) + c, narrow_normal(p - widen(BF16{}, rounded)));
         }
     }
 
@@ -228,7 +236,7 @@ private:
         const float* panel = s_.value_panels;
         for (int c0 = 0; c0 < b_.dim_v; c0 += kNr, panel += value_panel_size()) {
             for (int chunk = 0; chunk < kTileKeys; chunk += kValueChunk<Operand>) {
-                for (int g = 0; g < groups_; g++) {
+                for (int g = strip_; g < strip_end_; g++) {
                     const int begin = ranges_[g].begin > chunk ? ranges_[g].begin : chunk;
                     const int chunk_end = chunk + kValueChunk<Operand>;
                     const int end = ranges_[g].end < chunk_end ? ranges_[g].end : chunk_end;
@@ -249,7 +257,7 @@ private:
             any_aside_ = true;
             __builtin_memset(sums, 0, sizeof(float) * rows_ * ldo_);
         }
-        for (int r = 0; r < rows_; r++) {
+        for (int r = strip_ * kMr; r < strip_end_ * kMr && r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             add_set_aside<T>(b_, row, visible_keys(b_, row), tile_, begin_, end_, s_.value_classes, s_.value_originals,
                              [&](int k) { return scores(r)[k]; }, sums + r * ldo_);
@@ -257,7 +265,7 @@ private:
     }
 
     void rescale_aside() {
-        for (int r = 0; r < rows_; r++) {
+        for (int r = strip_ * kMr; r < strip_end_ * kMr && r < rows_; r++) {
             if (ranges_[r / kMr].empty() || s_.row_rescale[r] == 1.0f) continue;
             float* sums = s_.aside + r * ldo_;
             for (int c = 0; c < ldo_; c += kLanes) store(sums + c, load<vf>(sums + c) * splat(s_.row_rescale[r]));
@@ -279,9 +287,10 @@ private:
             if constexpr (kPaired) {
                 value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r) + begin),
                                             reinterpret_cast<const float*>(residuals(r) + begin), kScoreStride / 2,
-                                            panel, steps, rescale, out, ldo_);
+                                            panel, begin, steps, rescale, out, ldo_);
             } else {
-                value_block<Operand, kUsed>(scores(r) + begin, nullptr, kScoreStride, panel, steps, rescale, out, ldo_);
+                value_block<Operand, kUsed>(scores(r) + begin, nullptr, kScoreStride, panel, begin, steps, rescale, out,
+                                            ldo_);
             }
         });
     }
@@ -294,6 +303,7 @@ private:
     const uint16_t** values_ = nullptr;
     int begin_ = 0, end_ = 0;   // columns of the tile that any row of the block sees
     int rows_ = 0, groups_ = 0;
+    int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
     int ldo_ = 0, ldq_ = 0, steps_ = 0;
     bool exceptional_ = false;  // some value of the tile was set aside
     bool any_aside_ = false;    // s_.aside holds sums

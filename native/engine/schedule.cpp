@@ -11,7 +11,6 @@ namespace acl_attn::engine {
 namespace {
 
 constexpr int32_t kRowMultiple = 48;       // of every target's register block
-constexpr int32_t kBlockRows = 192;        // packing costs less than 3 % then, and the block still fits the L2 cache
 constexpr int64_t kSplitRows = 256;        // prefill sequences with at most so many rows split their keys
 constexpr int64_t kItemsPerThread = 3;     // below, blocks are made smaller
 
@@ -49,7 +48,7 @@ int64_t cost(const Problem& problem, const Sequence& s) {
 }
 
 int32_t choose_block_rows(const Problem& problem, int threads) {
-    for (int32_t rows = kBlockRows; rows > kRowMultiple; rows /= 2) {
+    for (int32_t rows = kMaxBlockRows; rows > kRowMultiple; rows /= 2) {
         int64_t items = 0;
         for (const Sequence& s : problem.sequences) {
             const Shape shape = shape_of(problem, s);

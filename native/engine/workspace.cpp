@@ -27,7 +27,7 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.row_sum = arena.take<float>(rows);
     s.row_rescale = arena.take<float>(rows);
     s.row_headroom = arena.take<float>(rows);
-    s.scores = arena.take<float>(std::max<size_t>(prefill_rows * kScoreStride,
+    s.scores = arena.take<float>(std::max<size_t>(std::min<size_t>(prefill_rows, kStripRows) * kScoreStride,
                                                   static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
     s.query = arena.take<float>(rows * dim);
     s.key_rows = arena.take<const uint16_t*>(kStreamSplit);
@@ -45,7 +45,7 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
         s.key_panels = arena.take<float>(round_up(tile, nr) * steps);
         s.value_panels = arena.take<float>(round_up(dim_v, nr) * (tile / depth));
         if (paired) {
-            s.probabilities = arena.take<uint16_t>(2 * rows * kScoreStride);
+            s.probabilities = arena.take<uint16_t>(size_t{2} * kStripRows * kScoreStride);
             s.aside = arena.take<float>(rows * dim_v);
         }
     }

@@ -53,7 +53,8 @@ public:
     // Holds `keepsake` until everything submitted so far has run.
     void keep(std::shared_ptr<void> keepsake) { keepsakes_.emplace_back(submitted_, std::move(keepsake)); }
 
-    void wake_everyone();                         // to notice that the process exits
+    // At the end of the process: wakes all who wait here to notice it, and leaves the worker for the caller to join.
+    void wake_everyone();
     std::unique_ptr<std::thread> release_worker() { return std::move(worker_); }
 
     // Moves what the parent had queued to `leftovers`, to be destroyed without the lock.

@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread pool: several callers at once, slots, forked children; and the settings.
+// The thread pool: several callers at once, slots, forked children; and the settings. With the argument "no-fork" without
+// the fork, which qemu-user does not survive when threads exist.
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include <sys/wait.h>
@@ -110,11 +112,13 @@ void settings() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
     pool();
     concurrent_runs();
 #if !defined(__SANITIZE_THREAD__)
-    forked_child();
+    if (argc < 2 || std::strcmp(argv[1], "no-fork") != 0) forked_child();
+#else
+    (void)argc, (void)argv;
 #endif
     settings();
     return finish("engine_threads");

@@ -24,6 +24,7 @@ static void test_initialisation() {
     CHECK_OK(aclInit(nullptr));
     CHECK_FAILS(aclInit(nullptr), ACL_ERROR_REPEAT_INITIALIZE, "counted");
     CHECK_OK(aclFinalize());
+    CHECK_FAILS(aclInit("/proc/self/cmdline"), ACL_ERROR_INVALID_PARAM, "first initialised with");
     CHECK_FAILS(aclFinalize(), ACL_ERROR_REPEAT_FINALIZE, "not initialised");
 
     int32_t major = 0, minor = 0, patch = 0, number = 0;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times `acl_attn` beside anchors of the same machine in the same run: ``python3 tests/bench --help``.
 
-The anchors are NumPy's float32 matrix product (how fast this machine multiplies, through a good library) and a read of as
-many bytes as key and value have (how fast it reads). Machines are shared and noisy: quote medians and ratios, not times.
+The anchors are NumPy's float32 matrix product (how fast this machine multiplies, through a good library) and a read of
+as many bytes as key and value have (how fast it reads). Machines are shared and noisy: quote medians and ratios, not
+times.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,7 +95,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--cpu", help="force an instruction set, as ACL_ATTN_CPU")
     parser.add_argument("--seconds", type=float, default=1.0, help="time budget of a measurement")
-    parser.add_argument("--json", help="also write the rows and the environment to this file")
+    parser.add_argument("--json", metavar="FILE", help="also write the rows and the environment to this file")
     args = parser.parse_args(argv)
     if args.cpu:
         acl_attn.set_cpu_target(args.cpu)
@@ -110,8 +112,8 @@ def main(argv: list[str]) -> int:
                 flush=True,
             )
     if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"environment": acl_attn.environment(), "rows": rows}, file, indent=1)
+        result = {"environment": acl_attn.environment().as_dict(), "rows": rows}
+        Path(args.json).write_text(json.dumps(result, indent=1), encoding="utf-8")
     return 0
 
 

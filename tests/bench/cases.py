@@ -49,8 +49,12 @@ class Case:
 
 def _prefill(dtype: str) -> list[Case]:
     base = Case(1, 32, 32, 1024, 1024, 128, dtype)
-    shapes = [base, replace(base, q_len=2048, kv_len=2048), replace(base, kv_heads=8), replace(base, heads=24, kv_heads=24)]
-    shapes[-1] = replace(shapes[-1], head_dim=64, q_len=2048, kv_len=2048)
+    shapes = [
+        base,
+        replace(base, q_len=2048, kv_len=2048),
+        replace(base, kv_heads=8),
+        replace(base, heads=24, kv_heads=24, head_dim=64, q_len=2048, kv_len=2048),
+    ]
     return [replace(shape, causal=causal) for shape in shapes for causal in (False, True)]
 
 

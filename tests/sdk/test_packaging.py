@@ -76,6 +76,19 @@ def test_env_command(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main([])
 
 
+def test_config_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["config", "--include", "--library"]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(acl_attn.get_include()), str(acl_attn.get_library())]
+    with pytest.raises(SystemExit):
+        cli.main(["config"])
+
+
+def test_reference_and_testing_need_no_import_of_their_own() -> None:
+    script = "import acl_attn; print(callable(acl_attn.reference.attention), acl_attn.testing.__name__)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd="/")
+    assert done.stdout.split() == ["True", "acl_attn.testing"]
+
+
 def test_the_command_is_on_the_path_and_a_module() -> None:
     command = Path(sys.executable).with_name("acl-attn")
     for start in ([str(command)], [sys.executable, "-m", "acl_attn"]):

@@ -4,6 +4,7 @@
 // One call of the operator, out of the C interface's handles: what was given, not yet what it means.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -69,6 +70,12 @@ struct Call {
     int64_t query_quant_mode = 0;
     int64_t pse_type = 0;
 };
+
+struct NamedList {
+    const char* name;
+    const ListArg& arg;
+};
+inline std::array<NamedList, 2> lists(const Call& call) { return {{{"key", call.key}, {"value", call.value}}}; }
 
 // Looks up every handle of the call.
 void resolve(Call& call);

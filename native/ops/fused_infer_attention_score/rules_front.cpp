@@ -35,8 +35,9 @@ Finding dead(const char* name, const char* kind) {
 }
 
 Finding handles_live(const Call& c) {
-    if (c.key.list == nullptr) return dead("key", "aclTensorList");
-    if (c.value.list == nullptr) return dead("value", "aclTensorList");
+    for (const auto& [name, arg] : lists(c)) {
+        if (arg.list == nullptr) return dead(name, "aclTensorList");
+    }
     for (size_t i = 0; i < kInputCount; ++i) {
         if (c.tensors[i].handle != nullptr && c.tensors[i].tensor == nullptr) return dead(kInputNames[i], "aclTensor");
         if (c.ints[i].handle != nullptr && c.ints[i].values == nullptr) return dead(kInputNames[i], "aclIntArray");
@@ -49,9 +50,9 @@ Finding handles_live(const Call& c) {
 
 Finding list_length(const Call& c) {
     constexpr size_t limit = 256;
-    for (const auto& [name, arg] : {std::pair<const char*, const ListArg*>{"key", &c.key}, {"value", &c.value}}) {
-        if (arg->list->tensors.size() > limit) {
-            return invalid(name, text("at most ", limit, " tensors"), text(arg->list->tensors.size()));
+    for (const auto& [name, arg] : lists(c)) {
+        if (arg.list->tensors.size() > limit) {
+            return invalid(name, text("at most ", limit, " tensors"), text(arg.list->tensors.size()));
         }
     }
     return {};
@@ -78,9 +79,9 @@ Finding types_registered(const Call& c) {
         return invalid("query", "dtype FLOAT16 or BF16", meta::dtype_name(query), "cast it to one of them");
     }
     const aclDataType first_key = c.key.list->tensors.empty() ? query : c.key.list->tensors[0]->dtype;
-    for (const auto& [name, arg] : {std::pair<const char*, const ListArg*>{"key", &c.key}, {"value", &c.value}}) {
-        for (size_t i = 0; i < arg->list->tensors.size(); ++i) {
-            const aclDataType dtype = arg->list->tensors[i]->dtype;
+    for (const auto& [name, arg] : lists(c)) {
+        for (size_t i = 0; i < arg.list->tensors.size(); ++i) {
+            const aclDataType dtype = arg.list->tensors[i]->dtype;
             if (is_registered_pair(query, dtype) && dtype == first_key) continue;
             const aclDataType wanted = is_registered_pair(query, first_key) ? first_key : query;
             return invalid(text(name, "[", i, "]"), text("dtype ", meta::dtype_name(wanted)), meta::dtype_name(dtype),
@@ -116,9 +117,9 @@ Finding format_of(const std::string& name, const meta::Tensor* tensor) {
 
 Finding formats_plain(const Call& c) {
     if (Finding f = format_of("query", c.tensors[kQuery].tensor.get())) return f;
-    for (const auto& [name, arg] : {std::pair<const char*, const ListArg*>{"key", &c.key}, {"value", &c.value}}) {
-        for (size_t i = 0; i < arg->list->tensors.size(); ++i) {
-            if (Finding f = format_of(text(name, "[", i, "]"), arg->list->tensors[i].get())) return f;
+    for (const auto& [name, arg] : lists(c)) {
+        for (size_t i = 0; i < arg.list->tensors.size(); ++i) {
+            if (Finding f = format_of(text(name, "[", i, "]"), arg.list->tensors[i].get())) return f;
         }
     }
     if (Finding f = format_of("attenMask", given(c, kAttenMask))) return f;

@@ -16,9 +16,10 @@ namespace {
 template <class Visit>
 Finding each_input(const Case& c, Visit&& visit) {
     if (Finding f = visit(std::string("query"), *c.query)) return f;
-    for (size_t i = 0; i < c.key->size(); ++i) {
-        if (Finding f = visit(text("key[", i, "]"), *(*c.key)[i])) return f;
-        if (Finding f = visit(text("value[", i, "]"), *(*c.value)[i])) return f;
+    for (const auto& [name, arg] : lists(c.call)) {
+        for (size_t i = 0; i < arg.list->tensors.size(); ++i) {
+            if (Finding f = visit(text(name, "[", i, "]"), *arg.list->tensors[i])) return f;
+        }
     }
     if (c.reads_mask()) {
         if (Finding f = visit(std::string("attenMask"), *c.mask)) return f;
