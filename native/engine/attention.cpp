@@ -22,6 +22,9 @@ void check(const Problem& p) {
     const auto require = [](bool holds, const char* message) {
         if (!holds) throw std::invalid_argument(message);
     };
+    if (const std::string feature = unsupported(p); !feature.empty()) {
+        throw std::invalid_argument("problem: expected features that the engine has, got " + feature);
+    }
     require(p.heads >= 1 && p.kv_heads >= 1 && p.heads % p.kv_heads == 0,
             "heads: expected a positive multiple of kv_heads");
     require(p.dim >= 1 && p.dim <= kMaxDim, "dim: expected 1 to 576");
@@ -242,6 +245,20 @@ std::string PlannedAttention::describe() const {
 }
 
 }  // namespace
+
+std::string unsupported(const Problem& p) {
+    if (p.kv_dtype != p.dtype) return "keys and values of another type than the query";
+    if (p.key_dequant.has_scale || p.key_dequant.has_offset || p.value_dequant.has_scale || p.value_dequant.has_offset) {
+        return "scales of keys and values";
+    }
+    if (p.out_dtype != p.dtype || p.post_quant.present) return "an output of another type than the query";
+    if (p.rope_dim != 0) return "rope channels in tensors of their own";
+    if (p.value_is_key) return "values that are part of the keys";
+    if (p.bias != BiasKind::none) return "a bias";
+    if (p.has_sink) return "a learnable sink";
+    if (p.prefix_len != 0) return "a shared prefix";
+    return {};
+}
 
 std::unique_ptr<const Attention> Attention::plan(Problem problem) {
     check(problem);

@@ -182,6 +182,10 @@ struct Fault {
     int32_t value = 0;
 };
 
+// The feature that a problem asks for and this engine lacks, in words ("a learnable sink"); empty if it lacks none. Ask
+// before plan(), which throws std::invalid_argument then: what is not served is refused, never ignored.
+std::string unsupported(const Problem& problem);
+
 // An immutable schedule of one problem. Thread-safe: several runs with different operands and workspaces may overlap.
 class Attention {
 public:

@@ -91,6 +91,7 @@ void place_mask(const Case& c, engine::Problem& p) {
 engine::Problem make_problem(const Case& c) {
     engine::Problem p;
     p.dtype = c.query->dtype == ACL_BF16 ? engine::Dtype::bf16 : engine::Dtype::f16;
+    p.kv_dtype = p.out_dtype = p.dtype;
     p.heads = static_cast<int32_t>(c.heads);
     p.kv_heads = static_cast<int32_t>(c.kv_heads);
     p.dim = static_cast<int32_t>(c.dim);
