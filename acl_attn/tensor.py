@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._lib import ffi, lib
-from .dtypes import DType, acl_dtype, as_dtype
+from .dtypes import DType, acl_dtype, as_dtype, dtype_name
 from .errors import check_handle, handle_error, invalid, type_name, wrong_type
 from .memory import Buffer, pointer_of
 
@@ -98,7 +98,7 @@ class Tensor:
     6.0
     """
 
-    __slots__ = ("_code", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
+    __slots__ = ("_code", "_items", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
 
     shape: tuple[int, ...]
     dtype: DType
@@ -107,6 +107,7 @@ class Tensor:
     is_writable: bool
     _pointer: ffi.CData
     _code: int  # the aclDataType
+    _items: tuple[int, ...]  # shape of an array, whose items may hold several elements
 
     def __init__(self) -> None:
         raise TypeError("Tensor: expected Tensor.from_array(array) or Tensor.from_ptr(...), got Tensor()")
@@ -214,25 +215,23 @@ class Tensor:
         numpy.ndarray
             Keeps the tensor, and by it the owner.
         """
-        packing = _elements_per_item(self._code)
-        shape, strides = self.shape, self.strides
-        if packing > 1:
-            shape = (*shape[:-1], shape[-1] // packing)
-            strides = None if strides is None else (*(step // packing for step in strides[:-1]), 1)
-        strides = None if strides is None else tuple(step * self.dtype.itemsize for step in strides)
+        packing, strides = _elements_per_item(self._code), self.strides
+        if strides is not None:
+            strides = (*(step // packing for step in strides[:-1]), *strides[-1:])
+            strides = tuple(step * self.dtype.itemsize for step in strides)
         # Types of ml_dtypes have no type string of their own.
         carrier = self.dtype if self.dtype.isbuiltin == 1 else np.dtype(f"V{self.dtype.itemsize}")
         interface = {
             "version": 3,
             "typestr": carrier.str,
-            "shape": shape,
+            "shape": self._items,
             "strides": strides,
             "data": (self.address, not self.is_writable),
         }
         return np.asarray(_View(self, interface)).view(self.dtype)
 
     def __repr__(self) -> str:
-        return f"Tensor({self.shape}, {self.dtype}, {self.address:#x})"
+        return f"Tensor({self.shape}, {dtype_name(self.dtype)}, {self.address:#x})"
 
 
 class _View:
@@ -255,6 +254,7 @@ def _tensor(
     tensor = Tensor.__new__(Tensor)
     tensor._pointer = pointer
     tensor._code = acl_dtype(dtype, parameter)
+    tensor._items = shape
     packing = _elements_per_item(tensor._code)
     if packing > 1:
         shape, strides = _unpacked(shape, strides, packing, parameter)
@@ -309,7 +309,7 @@ def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, d
     """Describe an array that an operator writes: dense, writable, and of the shape and dtype that the result has."""
     tensor = as_tensor(value, parameter)
     if tensor.dtype != dtype:
-        raise wrong_type(parameter, f"dtype {dtype}", f"dtype {tensor.dtype}")
+        raise wrong_type(parameter, f"dtype {dtype_name(dtype)}", f"dtype {dtype_name(tensor.dtype)}")
     if shape is not None and tensor.shape != shape:
         raise invalid(parameter, f"shape {shape}", tensor.shape)
     if tensor.strides is not None:
@@ -324,7 +324,7 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi
 
     The pointer keeps an array's memory, but not a tensor's owner. On the path of every run, so NumPy arrays go by.
     """
-    if type(value) is np.ndarray and value.shape == planned.shape and value.dtype == planned.dtype:
+    if type(value) is np.ndarray and value.shape == planned._items and value.dtype == planned.dtype:
         try:
             pointer = ffi.from_buffer(value)
         except (BufferError, ValueError):
@@ -334,7 +334,12 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi
                 return pointer
     tensor = as_tensor(value, parameter)
     if tensor.dtype != planned.dtype:
-        raise wrong_type(parameter, f"dtype {planned.dtype} as planned", f"dtype {tensor.dtype}", "make a new plan")
+        raise wrong_type(
+            parameter,
+            f"dtype {dtype_name(planned.dtype)} as planned",
+            f"dtype {dtype_name(tensor.dtype)}",
+            "make a new plan",
+        )
     if tensor.shape != planned.shape or tensor.strides != planned.strides:
         raise invalid(parameter, f"{_form(planned)} as planned", _form(tensor), "make a new plan")
     return tensor._pointer

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from acl_attn import Buffer, InvalidArgumentError, Spec, Tensor
+from acl_attn import ArgumentTypeError, Buffer, InvalidArgumentError, Spec, Tensor
 from acl_attn.dtypes import encode, float4_e2m1fn_x2, hifloat8, int4_x2
-from acl_attn.tensor import HandleSet, as_tensor_or_placeholder
+from acl_attn.tensor import HandleSet, as_tensor_or_placeholder, pointer_as_planned
 
 
 def array_of(dtype: np.dtype) -> np.ndarray:
@@ -66,3 +66,13 @@ def test_packed_elements_lie_side_by_side() -> None:
         InvalidArgumentError, match="array: expected an axis along which elements are packed, got a scalar"
     ):
         Tensor.from_array(encode([1, 2], "int4_x2")[0:1].reshape(()))
+
+
+def test_a_plan_counts_as_arrays_do() -> None:
+    planned = Tensor.from_array(array_of(int4_x2))
+    assert pointer_as_planned(array_of(int4_x2), "key", planned)
+    for wrong in (encode(np.zeros((2, 3, 16)), "int4_x2"), encode(np.zeros((2, 3, 4)), "int4_x2")):
+        with pytest.raises(InvalidArgumentError, match=r"key: expected .* as planned"):
+            pointer_as_planned(wrong, "key", planned)
+    with pytest.raises(ArgumentTypeError, match="key: expected dtype int4_x2 as planned, got dtype hifloat8"):
+        pointer_as_planned(array_of(hifloat8), "key", planned)
