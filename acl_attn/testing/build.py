@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -171,12 +172,17 @@ def _prefix(call: Call, axes: str, name: str, generator: np.random.Generator) ->
 
 def _mask(call: Call, generator: np.random.Generator) -> Arguments:
     if call.sparse_mode in (2, 3, 4):
-        return {"atten_mask": np.triu(np.ones((2048, 2048), np.bool_), 1)}
+        return {"atten_mask": _above_the_diagonal()}
     if call.mask is None:
         return {}
     batch = call.batch if call.mask_per_sequence else 1
     shape = (batch, 1, call.q_axis, call.columns)
     return {"atten_mask": generator.random(shape) < call.mask}
+
+
+@cache
+def _above_the_diagonal() -> NDArray[np.bool_]:
+    return np.triu(np.ones((2048, 2048), np.bool_), 1)
 
 
 def _bias(call: Call, generator: np.random.Generator) -> Arguments:
