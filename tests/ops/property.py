@@ -9,14 +9,17 @@ Failures are made simpler and printed as calls to paste into ``checks.check``.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
 
-from acl_attn.testing.calls import Call
-from acl_attn.testing.generate import ReplayedSource, draw_call, simplify
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in conftest
 
-from .checks import check
+from acl_attn.testing.calls import Call  # noqa: E402 - after NumPy's threads are settled
+from acl_attn.testing.generate import ReplayedSource, draw_call, simplify  # noqa: E402
+
+from .checks import check  # noqa: E402
 
 
 def failure(call: Call) -> str:
