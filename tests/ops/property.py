@@ -16,10 +16,10 @@ from collections import Counter
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in conftest
 
-from acl_attn.testing.calls import Call  # noqa: E402 - after NumPy's threads are settled
-from acl_attn.testing.generate import ReplayedSource, draw_call, simplify  # noqa: E402
+from acl_attn.testing.calls import Call
+from acl_attn.testing.generate import ReplayedSource, draw_call, simplify
 
-from .checks import check  # noqa: E402
+from .checks import check
 
 
 def failure(call: Call) -> str:
