@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -15,6 +16,7 @@ from ..errors import invalid, wrong_type
 from ..lengths import Lengths, LengthsLike, as_lengths
 from .axes import Axes, find_axes
 from .modes import GROUP, AntiquantMode, as_mode, check_dtype
+from .scale_shapes import ScaleShape
 from .scaling import Float64, as_floats, power_of_two_scale, symmetric_scale, with_offset
 
 __all__ = ["QuantizedTensor", "dequantize", "quantize"]
@@ -137,8 +139,12 @@ def quantize(
         steps -= offset.astype(numbers.dtype)
     codes = np.where(is_token, steps.reshape(numbers.shape), numbers.dtype.type(0))
     stored = encode(axes.join(codes, array.shape), stored_dtype)
-    finish = _Finish(chosen, axes, known, scale_tokens, per_tensor=per_tensor)
-    return QuantizedTensor(stored, finish(scale, 1), None if offset is None else finish(offset, 0))
+    shape = _scale_shape(chosen, axes, numbers, known)
+    return QuantizedTensor(
+        stored,
+        shape.to_operator(scale, 1.0, scale_tokens),
+        None if offset is None else shape.to_operator(offset, 0.0, scale_tokens),
+    )
 
 
 def dequantize(
@@ -183,23 +189,33 @@ def dequantize(
     common = axes.split(stored, "values")
     known = _known_lengths(axes, common, lengths)
     numbers = _grouped(common, chosen)
-    factor = _spread(np.asarray(scale), "scale", chosen, axes, common.shape, known)
-    shift = None if offset is None else _spread(np.asarray(offset), "offset", chosen, axes, common.shape, known)
-    if rounded_to is None:
-        result = (numbers if shift is None else numbers + shift) * factor
-    else:
-        dtype = as_dtype(rounded_to, "rounded_to")
-        if dtype not in _16_BIT:
-            raise wrong_type("rounded_to", "float16 or bfloat16", dtype_name(dtype))
-        moved = numbers.astype(dtype) if shift is None else _rounded(numbers + shift.astype(dtype), dtype)
-        result = _rounded(moved.astype(np.float32) * factor.astype(dtype).astype(np.float32), dtype).astype(np.float32)
-    joined: npt.NDArray[np.float32] = axes.join(result.reshape(common.shape), stored.shape).astype(np.float32)
+    shape = _scale_shape(chosen, axes, common, known)
+    factor = shape.to_axes(np.asarray(scale), "scale")
+    shift = None if offset is None else shape.to_axes(np.asarray(offset), "offset")
+    round_ = _rounding(rounded_to)
+    if chosen != AntiquantMode.PER_TOKEN_GROUP:  # a power of two is not rounded, though fp16 may not hold it
+        factor = round_(factor)
+    if shift is not None:
+        numbers = round_(numbers + round_(shift))
+    result = round_(numbers * factor)
+    joined: npt.NDArray[np.float32] = axes.join(result.reshape(common.shape), stored.shape)
     return joined
 
 
-def _rounded(numbers: Array, dtype: DType) -> Array:
-    with np.errstate(over="ignore"):
-        return numbers.astype(dtype)
+def _rounding(rounded_to: npt.DTypeLike | None) -> Callable[[Array], npt.NDArray[np.float32]]:
+    """Give the function that rounds each step to a dtype, saturating; without one it leaves fp32 alone."""
+    if rounded_to is None:
+        return lambda numbers: numbers
+    dtype = as_dtype(rounded_to, "rounded_to")
+    if dtype not in _16_BIT:
+        raise wrong_type("rounded_to", "float16 or bfloat16", dtype_name(dtype))
+    limit = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+    return lambda numbers: np.clip(numbers, -limit, limit).astype(dtype).astype(np.float32)
+
+
+def _scale_shape(mode: AntiquantMode, axes: Axes, common: Array, lengths: Lengths | None) -> ScaleShape:
+    outer, heads, tokens, dim = common.shape
+    return ScaleShape(mode, outer, heads, tokens, dim, lengths if axes.is_packed else None)
 
 
 def _check_storage(mode: AntiquantMode, axes: Axes) -> None:
@@ -273,91 +289,3 @@ def _grouped(common: Array, mode: AntiquantMode) -> Array:
     if common.shape[3] % GROUP:
         raise invalid("values", f"a head dim that {GROUP} divides for mode 6", common.shape[3])
     return common.reshape(*common.shape[:3], common.shape[3] // GROUP, GROUP)
-
-
-class _Finish(NamedTuple):
-    """Brings scales from the common axes to the shape that the operator takes."""
-
-    mode: AntiquantMode
-    axes: Axes
-    lengths: Lengths | None
-    room: int | None
-    per_tensor: bool
-
-    def __call__(self, common: Array, fill: int) -> Array:
-        mode = self.mode
-        if self.per_tensor:
-            return common.reshape(1)
-        if mode == AntiquantMode.PER_CHANNEL:
-            return np.ascontiguousarray(common[0, :, 0, :])
-        if mode == AntiquantMode.PER_HEAD:
-            return np.ascontiguousarray(common.reshape(-1))
-        if mode == AntiquantMode.PER_TOKEN_PAGED:
-            return np.ascontiguousarray(common[:, 0, :, 0])
-        if mode == AntiquantMode.PER_TOKEN_HEAD_PAGED:
-            return np.ascontiguousarray(common[..., 0])
-        if mode == AntiquantMode.PER_TOKEN_GROUP:
-            common = common[..., 0]  # (outer, head, token, group)
-        by_sequence = self._sequences(common, fill)
-        if mode == AntiquantMode.PER_TOKEN:
-            return np.ascontiguousarray(by_sequence[:, 0, :, 0])
-        return by_sequence[None] if mode == AntiquantMode.PER_TOKEN_GROUP else by_sequence[..., 0]
-
-    def _sequences(self, common: Array, fill: int) -> Array:
-        """Give each sequence its own row, with room for tokens to come."""
-        packed = self.axes.is_packed and self.lengths is not None
-        tokens = self.lengths.max if packed and self.lengths is not None else common.shape[2]
-        room = tokens if self.room is None else self.room
-        if room < tokens:
-            raise invalid("scale_tokens", f"at least {tokens}, the tokens that there are", room)
-        rows = self.lengths.per_sequence if packed and self.lengths is not None else (tokens,) * common.shape[0]
-        made = np.full((len(rows), common.shape[1], room, common.shape[3]), fill).astype(common.dtype)
-        start = 0
-        for row, length in enumerate(rows):
-            source = common[0, :, start : start + length] if packed else common[row]
-            made[row, :, :length] = source
-            start += length
-        return made
-
-
-def _spread(
-    scale: Array, parameter: str, mode: AntiquantMode, axes: Axes, shape: tuple[int, ...], lengths: Lengths | None
-) -> npt.NDArray[np.float32]:
-    """Bring scales to axes that broadcast against the (grouped) common ones."""
-    outer, heads, tokens, dim = shape
-    numbers: npt.NDArray[np.float32] = scale.astype(np.float32)
-    if mode == AntiquantMode.PER_CHANNEL:
-        if scale.size == 1:
-            return numbers.reshape(1, 1, 1, 1)
-        return _shaped(numbers, parameter, (heads, dim), mode).reshape(1, heads, 1, dim)
-    if mode == AntiquantMode.PER_HEAD:
-        return _shaped(numbers, parameter, (heads,), mode).reshape(1, heads, 1, 1)
-    if mode == AntiquantMode.PER_TOKEN_PAGED:
-        return _shaped(numbers, parameter, (outer, tokens), mode).reshape(outer, 1, tokens, 1)
-    if mode == AntiquantMode.PER_TOKEN_HEAD_PAGED:
-        return _shaped(numbers, parameter, (outer, heads, tokens), mode)[..., None]
-    batch = lengths.batch if axes.is_packed and lengths is not None else outer
-    tail = {AntiquantMode.PER_TOKEN: (1, 1), AntiquantMode.PER_TOKEN_HEAD: (heads, 1)}.get(mode, (heads, dim // GROUP))
-    room = numbers.size // max(batch * tail[0] * tail[1], 1)
-    by_sequence = _shaped(numbers, parameter, (batch, tail[0], room, tail[1]), mode)
-    needed = lengths.max if axes.is_packed and lengths is not None else tokens
-    if room < needed:
-        raise invalid(parameter, f"a token axis of at least {needed}", f"shape {scale.shape}")
-    if axes.is_packed and lengths is not None:
-        rows = [row[:, :length] for row, length in zip(by_sequence, lengths.per_sequence, strict=True)]
-        by_sequence = np.concatenate(rows, axis=1)[None] if rows else by_sequence[:, :, :0]
-    by_sequence = by_sequence[:, :, :tokens]
-    return by_sequence[..., None] if mode == AntiquantMode.PER_TOKEN_GROUP else by_sequence
-
-
-def _shaped(
-    numbers: npt.NDArray[np.float32], parameter: str, shape: tuple[int, ...], mode: AntiquantMode
-) -> npt.NDArray[np.float32]:
-    count = 1
-    for extent in shape:
-        count *= extent
-    if numbers.size != count:
-        raise invalid(
-            parameter, f"the elements of {shape} for mode {mode.value} ({mode.name})", f"shape {numbers.shape}"
-        )
-    return numbers.reshape(shape)

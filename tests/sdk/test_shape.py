@@ -27,6 +27,7 @@ LAYERS = (
     ("dtypes", "dtypes.__init__"),
     ("_handles", "lengths", "masks", "layouts", "lse"),
     ("kvcache.axes", "kvcache.modes", "kvcache.padding", "kvcache.scaling"),
+    ("kvcache.scale_shapes",),
     ("kvcache.antiquant", "kvcache.full_quant", "kvcache.mxfp8"),
     ("kvcache.pairs",),
     ("kvcache", "kvcache.__init__"),
