@@ -67,6 +67,8 @@ def quantize(
     per_tensor: bool = False,
     asymmetric: bool = False,
     scale_tokens: int | None = None,
+    scale: Array | None = None,
+    offset: Array | None = None,
 ) -> QuantizedTensor:
     """Quantise a key or a value.
 
@@ -94,6 +96,9 @@ def quantize(
     scale_tokens : int, optional
         Room for that many tokens in scales that have a token axis, such as the columns of a block table times the block
         size. What is added is 1.
+    scale, offset : ndarray, optional
+        Use these, in any shape that the operator takes, instead of ones that fit `values`: for tokens that join a cache
+        whose scale is shared, and for a shared prefix. What exceeds their range saturates.
 
     Returns
     -------
@@ -121,30 +126,41 @@ def quantize(
         raise invalid("asymmetric", "False: only integers have offsets", f"True and dtype {dtype_name(stored_dtype)}")
     _check_storage(chosen, axes)
     array = np.asarray(values)
-    scale_dtype = _scale_dtype(chosen, array.dtype, query_dtype)
+    if offset is not None and (scale is None or not asymmetric):
+        raise invalid("offset", "None, or a scale too and asymmetric=True", "an array")
+    if asymmetric and scale is not None and offset is None:
+        raise invalid("offset", "an array, as asymmetric is True and scale is given", None)
     numbers = axes.split(as_floats(array), "values")
     known = _known_lengths(axes, numbers, lengths)
     is_token = _is_token(axes, numbers, known)
-    low, high = _range(numbers, is_token, chosen, per_tensor=per_tensor)
-
-    offset = None
-    if chosen == AntiquantMode.PER_TOKEN_GROUP:
-        scale = power_of_two_scale(np.maximum(-low, high), stored_dtype)
-    elif asymmetric:
-        scale, offset = with_offset(low, high, stored_dtype, scale_dtype)
-    else:
-        scale = symmetric_scale(np.maximum(-low, high), stored_dtype, scale_dtype)
-    steps = _grouped(numbers, chosen) / scale.astype(numbers.dtype)
-    if offset is not None:
-        steps -= offset.astype(numbers.dtype)
-    codes = np.where(is_token, steps.reshape(numbers.shape), numbers.dtype.type(0))
-    stored = encode(axes.join(codes, array.shape), stored_dtype)
     shape = _scale_shape(chosen, axes, numbers, known)
-    return QuantizedTensor(
-        stored,
-        shape.to_operator(scale, 1.0, scale_tokens),
-        None if offset is None else shape.to_operator(offset, 0.0, scale_tokens),
-    )
+    low, high = _range(numbers, is_token, chosen, per_tensor=per_tensor)
+    if scale is None:
+        scale_dtype = _scale_dtype(chosen, array.dtype, query_dtype)
+        factor, shift = _fit(low, high, chosen, stored_dtype, scale_dtype, asymmetric=asymmetric)
+        scale = shape.to_operator(factor, 1.0, scale_tokens)
+        offset = None if shift is None else shape.to_operator(shift, 0.0, scale_tokens)
+    else:
+        factor = shape.to_axes(np.asarray(scale), "scale")
+        if not (factor > 0).all():
+            raise invalid("scale", "positive numbers", "others")
+        shift = None if offset is None else shape.to_axes(np.asarray(offset), "offset")
+    steps = _grouped(numbers, chosen) / factor.astype(numbers.dtype)
+    if shift is not None:
+        steps -= shift.astype(numbers.dtype)
+    codes = np.where(is_token, steps.reshape(numbers.shape), numbers.dtype.type(0))
+    return QuantizedTensor(encode(axes.join(codes, array.shape), stored_dtype), scale, offset)
+
+
+def _fit(
+    low: Float64, high: Float64, mode: AntiquantMode, dtype: DType, scale_dtype: DType, *, asymmetric: bool
+) -> tuple[Array, Array | None]:
+    """Give the scale, and the offset if there is to be one, that bring a range to the element type's."""
+    if mode == AntiquantMode.PER_TOKEN_GROUP:
+        return power_of_two_scale(np.maximum(-low, high), dtype), None
+    if asymmetric:
+        return with_offset(low, high, dtype, scale_dtype)
+    return symmetric_scale(np.maximum(-low, high), dtype, scale_dtype), None
 
 
 def dequantize(

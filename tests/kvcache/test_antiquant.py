@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from acl_attn import Lengths
-from acl_attn.dtypes import as_dtype, encode, largest
+from acl_attn.dtypes import as_dtype, encode
 from acl_attn.errors import ArgumentTypeError, InvalidArgumentError
 from acl_attn.kvcache import AntiquantMode, dequantize, from_nz, quantize, to_nz
 
@@ -216,6 +216,26 @@ def test_rounding_of_a_device() -> None:
     np.testing.assert_array_equal(exact, (values + np.float32(3.3)) * np.float32(0.0123))
 
 
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+def test_given_scales_are_used(mode: int, asymmetric: bool) -> None:
+    made = quantize(numbers(), mode, asymmetric=asymmetric)
+    again = quantize(numbers(), mode, asymmetric=asymmetric, scale=made.scale, offset=made.offset)
+    np.testing.assert_array_equal(again.values, made.values)
+    assert again.scale is made.scale
+    assert again.offset is made.offset
+    joined = quantize(numbers() * np.float16(3), mode, asymmetric=asymmetric, scale=made.scale, offset=made.offset)
+    assert {joined.values.min(), joined.values.max()} == {-128, 127}
+
+
+def test_a_device_does_not_round_powers_of_two() -> None:
+    values = encode(np.full((1, 1, 1, 32), 6.0), "float4_e2m1fn_x2")
+    for exponent, want in ((-26, 6 * 2.0**-24 / 4), (-30, 0.0), (20, 65504.0)):
+        scale = np.full((1, 1, 1, 1, 1), 2.0**exponent).astype(ml_dtypes.float8_e8m0fnu)
+        got = dequantize(values, scale, mode=6, rounded_to=np.float16)
+        assert got[0, 0, 0, 0] == np.float32(np.float16(want))
+
+
 def test_every_scale_shape_of_the_operator_is_read() -> None:
     n, d = HEADS, DIM
     by_channel, by_token = quantize(numbers(), 0), quantize(numbers(), 1)
@@ -298,4 +318,9 @@ def test_refusals_that_need_more() -> None:
         dequantize(made.values, made.scale.transpose(1, 0, 2), mode=3)
     with pytest.raises(ArgumentTypeError, match="rounded_to: expected float16 or bfloat16"):
         dequantize(made.values, made.scale, mode=3, rounded_to=np.float32)
-    assert largest("int8") == 127
+    with pytest.raises(InvalidArgumentError, match="offset: expected None, or a scale too and asymmetric=True"):
+        quantize(numbers(), 3, offset=made.scale)
+    with pytest.raises(InvalidArgumentError, match="offset: expected an array, as asymmetric is True"):
+        quantize(numbers(), 3, scale=made.scale, asymmetric=True)
+    with pytest.raises(InvalidArgumentError, match="scale: expected positive numbers"):
+        quantize(numbers(), 3, scale=0 * made.scale)
