@@ -19,7 +19,9 @@ aclnnStatus plan(fia::Call& call, uint64_t* workspace_size, aclOpExecutor** exec
     fia::resolve(call);
     fia::Case subject(call);
     if (Finding finding = fia::first_finding(subject)) return fail(finding.code, std::move(finding.message));
-    return meta::publish(kPhaseTwo, fia::prepare(subject), workspace_size, executor);
+    std::unique_ptr<meta::PreparedCall> prepared;
+    if (Finding finding = fia::prepare(subject, &prepared)) return fail(finding.code, std::move(finding.message));
+    return meta::publish(kPhaseTwo, std::move(prepared), workspace_size, executor);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::string describe(const Facts& f) {
     constexpr size_t most = 16;
     const engine::Problem& p = f.problem;
     std::string out =
-        text("aclnnFusedInferAttentionScoreV5: ", p.sequences.size(), " sequences, layout ", f.layout, ", ",
+        text(p.sequences.size(), " sequences, layout ", f.layout, ", ",
              p.dtype == engine::Dtype::bf16 ? "BF16" : "FLOAT16", "\n", p.heads, " query heads on ", p.kv_heads,
              " key/value heads, head dim ", p.dim, " (value ", p.dim_v, "), scale ", std::to_string(p.scale), "\n",
              "key/value: ", storage_text(f), "\n", "masking: ", mode_text(f), "\n");

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_infer_attention_score/prepared.h"
 
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "engine/attention.h"
-#include "ops/fused_infer_attention_score/describe.h"
 #include "ops/fused_infer_attention_score/plan.h"
+#include "ops/fused_infer_attention_score/task.h"
+#include "ops/rule.h"
 #include "ops/tensors.h"
+#include "runtime/last_error.h"
 
 namespace acl_attn::ops::fia {
 namespace {
@@ -29,153 +29,155 @@ Place place_of(const meta::Tensor* tensor) {
     return {true, tensor->is_empty(), tensor->offset * meta::dtype_bits(tensor->dtype) / 8};
 }
 
-struct Places {
-    Place query, mask, block_table, out, lse;
-    std::vector<Place> key, value;
-};
-
-// Of the first elements. Never changed once a task may hold it.
-struct Addresses {
-    void* query = nullptr;
-    std::vector<const void*> key, value;
-    void* mask = nullptr;
-    void* block_table = nullptr;
-    void* out = nullptr;
-    void* lse = nullptr;
-};
-
-class AttentionTask final : public runtime::Task {
-public:
-    AttentionTask(std::shared_ptr<const engine::Attention> attention, int64_t block_count,
-                  std::shared_ptr<const Addresses> addresses, void* workspace)
-        : attention_(std::move(attention)),
-          block_count_(block_count),
-          addresses_(std::move(addresses)),
-          workspace_(workspace) {}
-
-    runtime::TaskResult run() noexcept override {
-        engine::Operands operands;
-        if (attention_ == nullptr) return {};
-        operands.query = addresses_->query;
-        operands.key = addresses_->key.data();
-        operands.value = addresses_->value.data();
-        operands.mask = static_cast<const uint8_t*>(addresses_->mask);
-        operands.block_table = static_cast<const int32_t*>(addresses_->block_table);
-        operands.out = addresses_->out;
-        operands.lse = static_cast<float*>(addresses_->lse);
-        const engine::Fault fault = attention_->run(operands, workspace_);
-        return fault.found ? report(fault) : runtime::TaskResult{};
-    }
-
-private:
-    runtime::TaskResult report(const engine::Fault& fault) const noexcept {
-        runtime::TaskResult result;
-        result.code = ACLNN_ERR_PARAM_INVALID;
-        try {
-            result.message =
-                invalid(text("blockTable[", fault.sequence, "][", fault.column, "]"),
-                        text("a block id in 0..", block_count_ - 1), text(fault.value),
-                        "every entry that actualSeqLengthsKv reaches must name a block; nothing was computed")
-                    .message;
-        } catch (...) {  // the code alone must do if memory for the sentence is short
-        }
-        return result;
-    }
-
-    std::shared_ptr<const engine::Attention> attention_;
-    int64_t block_count_;
-    std::shared_ptr<const Addresses> addresses_;
-    void* workspace_;
-};
+// The halves of what the older entry points merge, and where the caller finds the whole.
+constexpr struct {
+    Input half, whole;
+} kHalves[] = {{kKeyAntiquantScale, kAntiquantScale},
+               {kValueAntiquantScale, kAntiquantScale},
+               {kKeyAntiquantOffset, kAntiquantOffset},
+               {kValueAntiquantOffset, kAntiquantOffset}};
 
 class PreparedAttention final : public meta::PreparedCall {
 public:
-    explicit PreparedAttention(const Case& c) {
-        if (!c.is_empty) {
-            engine::Problem problem = make_problem(c);
-            facts_ = facts_of(c, problem);
-            attention_ = engine::Attention::plan(std::move(problem));
-        }
-        places_.query = place_of(c.query);
-        places_.mask = place_of(c.mask);
-        places_.block_table = place_of(c.block_table);
-        places_.out = place_of(c.out);
-        places_.lse = place_of(c.lse);
+    PreparedAttention(const Case& c, std::shared_ptr<const Planned> planned)
+        : api_(api_name(c.call.version)), input_count_(c.call.inputs), planned_(std::move(planned)) {
         auto addresses = std::make_shared<Addresses>();
-        addresses->query = places_.query.at(c.query->data);
-        addresses->out = places_.out.at(c.out->data);
-        if (c.reads_mask()) addresses->mask = places_.mask.at(c.mask->data);
-        if (c.storage == Storage::paged) addresses->block_table = places_.block_table.at(c.block_table->data);
-        if (c.lse != nullptr) addresses->lse = places_.lse.at(c.lse->data);
-        for (const auto& [from, places, to] :
-             {std::tuple{c.key, &places_.key, &addresses->key}, {c.value, &places_.value, &addresses->value}}) {
-            for (const TensorRef& tensor : *from) {
-                places->push_back(place_of(tensor.get()));
-                to->push_back(places->back().at(tensor->data));
+        for (size_t i = 0; i < kInputCount; ++i) {
+            const TensorArg& arg = c.call.tensors[i];
+            inputs_[i] = place_of(arg.tensor.get());
+            is_half_[i] = arg.is_half;
+        }
+        for (size_t i = 0; i < kOutputCount; ++i) outputs_[i] = place_of(c.call.outputs[i].tensor.get());
+        if (!c.is_empty) {
+            addresses->extents = extents_of(c);
+            for (const Extent& input : addresses->extents.inputs) {
+                if (input.member < 0) addresses->inputs[input.index] = inputs_[input.index].at(input.address);
+            }
+            for (const Extent& out : addresses->extents.outputs) {
+                addresses->outputs[out.index] = outputs_[out.index].at(out.address);
             }
         }
+        add_members(*c.key, key_, addresses->key);
+        add_members(*c.value, value_, addresses->value);
         addresses_ = std::move(addresses);
     }
 
     uint64_t workspace_bytes() const noexcept override {
-        return attention_ == nullptr ? 0 : attention_->workspace_bytes();
+        return planned_->attention == nullptr ? 0 : planned_->attention->workspace_bytes();
     }
 
-    std::unique_ptr<runtime::Task> bind(void* workspace) const override {
-        return std::make_unique<AttentionTask>(attention_, facts_.problem.block_count, addresses_, workspace);
+    aclnnStatus bind(void* workspace, std::unique_ptr<runtime::Task>* task) const override {
+        if (was_retargeted_) {
+            if (Finding finding = named(outputs_apart(addresses_->extents), "HOST-C-03")) {
+                return fail(finding.code, std::move(finding.message));
+            }
+        }
+        *task = make_task(planned_, addresses_, workspace);
+        return ACLNN_SUCCESS;
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
         if (side == meta::Side::either) {
-            const bool is_input = ir_index < kInputCount;
+            const bool is_input = ir_index < input_count_;
             return set_address(is_input ? meta::Side::input : meta::Side::output,
-                               is_input ? ir_index : ir_index - kInputCount, member, address);
+                               is_input ? ir_index : ir_index - input_count_, member, address);
         }
         // Tasks in flight hold the present addresses, so a change goes to a copy.
         auto changed = std::make_shared<Addresses>(*addresses_);
-        if (side == meta::Side::input && (ir_index == kKey || ir_index == kValue)) {
-            const std::vector<Place>& places = ir_index == kKey ? places_.key : places_.value;
-            std::vector<const void*>& members = ir_index == kKey ? changed->key : changed->value;
-            if (member < 0 || member >= static_cast<int64_t>(places.size())) return false;
-            if (!places[member].takes(address)) return false;
-            members[member] = places[member].at(address);
-        } else {
-            const auto [place, slot] = plain_slot(side, ir_index, *changed);
-            if (member != -1 || place == nullptr || !place->takes(address)) return false;
-            *slot = place->at(address);
-        }
+        const bool taken = side == meta::Side::output ? set_output(ir_index, member, address, *changed)
+                           : ir_index == kKey         ? set_member(key_, ir_index, member, address, *changed)
+                           : ir_index == kValue       ? set_member(value_, ir_index, member, address, *changed)
+                                                      : set_input(ir_index, member, address, *changed);
+        if (!taken) return false;
         addresses_ = std::move(changed);
+        was_retargeted_ = true;
         return true;
     }
 
     std::string describe() const override {
-        if (attention_ == nullptr) return "aclnnFusedInferAttentionScoreV5: query has no elements; nothing to do\n";
-        return fia::describe(facts_) + attention_->describe();
+        if (planned_->attention == nullptr) return text(api_, ": query has no elements; nothing to do\n");
+        return text(api_, ": ", fia::describe(planned_->facts), planned_->attention->describe());
     }
 
 private:
-    std::pair<const Place*, void**> plain_slot(meta::Side side, size_t ir_index, Addresses& addresses) const {
-        if (side == meta::Side::output) {
-            if (ir_index == kAttentionOut) return {&places_.out, &addresses.out};
-            if (ir_index == kSoftmaxLse) return {&places_.lse, &addresses.lse};
-            return {nullptr, nullptr};
+    static void add_members(const std::vector<TensorRef>& tensors, std::vector<Place>& places,
+                            std::vector<const void*>& to) {
+        for (const TensorRef& tensor : tensors) {
+            places.push_back(place_of(tensor.get()));
+            to.push_back(places.back().at(tensor->data));
         }
-        if (ir_index == kQuery) return {&places_.query, &addresses.query};
-        if (ir_index == kAttenMask) return {&places_.mask, &addresses.mask};
-        if (ir_index == kBlockTable) return {&places_.block_table, &addresses.block_table};
-        return {nullptr, nullptr};
     }
 
-    std::shared_ptr<const engine::Attention> attention_;  // null: nothing to do
-    Facts facts_;
-    Places places_;
+    static void move(std::vector<Extent>& extents, size_t index, int64_t member, void* address) {
+        for (Extent& extent : extents) {
+            if (extent.index == index && extent.member == member) extent.address = address;
+        }
+    }
+
+    bool set_output(size_t index, int64_t member, void* address, Addresses& to) const {
+        if (index >= kOutputCount || member != -1 || !outputs_[index].takes(address)) return false;
+        to.outputs[index] = outputs_[index].at(address);
+        move(to.extents.outputs, index, -1, address);
+        return true;
+    }
+
+    bool set_member(const std::vector<Place>& places, size_t index, int64_t member, void* address,
+                    Addresses& to) const {
+        if (member < 0 || member >= static_cast<int64_t>(places.size())) return false;
+        const Place& place = places[static_cast<size_t>(member)];
+        if (!place.takes(address)) return false;
+        (index == kKey ? to.key : to.value)[static_cast<size_t>(member)] = place.at(address);
+        move(to.extents.inputs, index, member, address);
+        return true;
+    }
+
+    bool set_input(size_t index, int64_t member, void* address, Addresses& to) const {
+        if (index >= input_count_ || member != -1) return false;
+        bool taken = false;
+        const auto set = [&](size_t at) {
+            if (!inputs_[at].takes(address)) return;
+            to.inputs[at] = inputs_[at].at(address);
+            move(to.extents.inputs, at, -1, address);
+            taken = true;
+        };
+        if (!is_half_[index]) set(index);
+        for (const auto& [half, whole] : kHalves) {
+            if (index == whole && is_half_[half]) set(half);
+        }
+        return taken;
+    }
+
+    const char* api_;
+    size_t input_count_;
+    std::shared_ptr<const Planned> planned_;
+    Place inputs_[kInputCount];
+    bool is_half_[kInputCount] = {};
+    Place outputs_[kOutputCount];
+    std::vector<Place> key_, value_;
     std::shared_ptr<const Addresses> addresses_;
+    bool was_retargeted_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<meta::PreparedCall> prepare(const Case& subject) {
-    return std::make_unique<PreparedAttention>(subject);
+Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
+    auto planned = std::make_shared<Planned>();
+    if (!c.is_empty) {
+        if (c.is_full_quant() && !c.kv_is_empty) {
+            return named(violated("query", "dtype FLOAT16 or BF16", meta::dtype_name(c.query->dtype),
+                                  "quantised queries are not supported yet by the host target"),
+                         "HOST-X-01");
+        }
+        engine::Problem problem = make_problem(c);
+        if (const std::string feature = engine::unsupported(problem); !feature.empty()) {
+            return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
+        }
+        planned->facts = facts_of(c, problem);
+        planned->padding = padding_of(c);
+        planned->attention = engine::Attention::plan(std::move(problem));
+    }
+    *prepared = std::make_unique<PreparedAttention>(c, std::move(planned));
+    return {};
 }
 
 }  // namespace acl_attn::ops::fia

@@ -10,7 +10,7 @@
 
 namespace acl_attn::ops::fia {
 
-// Before anything is interpreted: pointers, handles, types, parameters of features that are still to come.
+// Before anything is interpreted: pointers, handles, types.
 Finding front_findings(const Call& call);
 
 extern const Group<Case> kCommonRules;
@@ -18,6 +18,15 @@ extern const Group<Case> kMaskRules;
 extern const Group<Case> kLengthRules;
 extern const Group<Case> kPagingRules;
 extern const Group<Case> kLseRules;
+extern const Group<Case> kPostQuantRules;
+extern const Group<Case> kRopeRules;
+extern const Group<Case> kPseRules;
+extern const Group<Case> kPaddingRules;
+extern const Group<Case> kPrefixRules;
+extern const Group<Case> kSinkRules;
+extern const Group<Case> kUnusedRules;
+extern const Group<Case> kAntiquantRules;
+extern const Group<Case> kFullQuantRules;
 extern const Group<Case> kMemoryRules;
 
 // All of them in evaluation order, classification included. On success `subject` is filled.

@@ -35,10 +35,10 @@ Finding mask_shape(const Case& c) {
     // Some products read (B, Skv) for single-token queries as one row a sequence; as one mask for all it is something
     // else, so neither is guessed.
     const bool ambiguous = c.mask->rank == 2 && c.longest_q == 1 && c.batch > 1 && mask.rows == c.batch;
-    if (one_plane && batches && !ambiguous && mask.rows >= c.longest_q && mask.columns >= c.longest_kv) return {};
+    if (one_plane && batches && !ambiguous && mask.rows >= c.mask_rows() && mask.columns >= c.mask_columns()) return {};
     return violated("attenMask",
-                    text("shape (", c.batch == 1 ? "" : text(c.batch, " or "), "1, [1,] >= ", c.longest_q, ", >= ",
-                         c.longest_kv, ") for sparseMode ", c.call.sparse_mode),
+                    text("shape (", c.batch == 1 ? "" : text(c.batch, " or "), "1, [1,] >= ", c.mask_rows(), ", >= ",
+                         c.mask_columns(), ") for sparseMode ", c.call.sparse_mode),
                     shape_text(*c.mask),
                     ambiguous ? text("give a row for each sequence as (", c.batch, ", 1, ", mask.columns, ")")
                               : std::string{});
@@ -53,8 +53,7 @@ Finding formula_mask_shape(const Case& c) {
 }
 
 Finding window_not_empty(const Case& c) {
-    const bool windowed =
-        c.sparse_mode() == SparseMode::band || (c.sparse_mode() == SparseMode::window && c.mask != nullptr);
+    const bool windowed = c.sparse_mode() == SparseMode::band || c.has_window();
     const int64_t pre = geometry::clamp_tokens(c.call.pre_tokens);
     const int64_t next = geometry::clamp_tokens(c.call.next_tokens);
     if (!windowed || -next <= pre) return {};

@@ -2,97 +2,113 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the addresses and strides of a call must fulfil so that running it touches nothing but the call's own memory.
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <string>
 
+#include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/rules.h"
 #include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 namespace {
 
-// Calls visit(name, tensor) for every tensor that the run touches, until one returns a finding.
+// Calls visit(name, touched) for every tensor that the run touches, inputs first, until one returns a finding.
 template <class Visit>
-Finding each_input(const Case& c, Visit&& visit) {
-    if (Finding f = visit(std::string("query"), *c.query)) return f;
-    for (const auto& [name, arg] : lists(c.call)) {
-        for (size_t i = 0; i < arg.list->tensors.size(); ++i) {
-            if (Finding f = visit(text(name, "[", i, "]"), *arg.list->tensors[i])) return f;
-        }
+Finding each_touched(const Case& c, Visit&& visit) {
+    for (const Touched& input : touched_inputs(c)) {
+        if (Finding f = visit(input.input_name(), input)) return f;
     }
-    if (c.reads_mask()) {
-        if (Finding f = visit(std::string("attenMask"), *c.mask)) return f;
+    for (const Touched& output : touched_outputs(c)) {
+        if (Finding f = visit(std::string(kOutputNames[output.index]), output)) return f;
     }
-    if (c.storage == Storage::paged) return visit(std::string("blockTable"), *c.block_table);
     return {};
 }
 
-template <class Visit>
-Finding each_output(const Case& c, Visit&& visit) {
-    if (Finding f = visit(std::string("attentionOut"), *c.out)) return f;
-    return c.lse != nullptr ? visit(std::string("softmaxLse"), *c.lse) : Finding{};
-}
-
-Finding dense(const std::string& name, const meta::Tensor& tensor) {
-    if (tensor.is_contiguous()) return {};
-    return violated(name, "a contiguous tensor",
-                    text("strides ", strides_text(tensor), " for shape ", shape_text(tensor)),
-                    "copy it to dense memory first");
-}
-
 Finding all_dense(const Case& c) {
-    const auto check = [&](const std::string& name, const meta::Tensor& tensor) -> Finding {
-        const bool may_be_strided = c.storage == Storage::paged && (name[0] == 'k' || name[0] == 'v');  // PA-C-04
-        return may_be_strided ? Finding{} : dense(name, tensor);
-    };
-    if (Finding f = each_input(c, check)) return f;
-    return each_output(c, dense);
+    return each_touched(c, [](const std::string& name, const Touched& touched) -> Finding {
+        const meta::Tensor& tensor = *touched.tensor;
+        if (touched.may_be_strided || tensor.is_contiguous()) return {};
+        return violated(name, "a contiguous tensor",
+                        text("strides ", strides_text(tensor), " for shape ", shape_text(tensor)),
+                        "copy it to dense memory first");
+    });
 }
 
-Finding addressed(const std::string& name, const meta::Tensor& tensor) {
-    if (tensor.is_empty()) return {};
-    if (tensor.data == nullptr) return violated(name, "the address of its data", "a null address");
-    const size_t size = static_cast<size_t>(meta::dtype_bits(tensor.dtype) / 8);
-    const size_t excess = reinterpret_cast<uintptr_t>(tensor.data) % size;
-    if (excess == 0) return {};
-    return violated(name, text("an address that ", size, " divides"), text("one that is ", excess, " bytes off"));
+// Two 4-bit elements share a byte, so nothing may begin in the middle of one.
+Finding whole_bytes(const Case& c) {
+    return each_touched(c, [](const std::string& name, const Touched& touched) -> Finding {
+        const meta::Tensor& tensor = *touched.tensor;
+        if (meta::dtype_bits(tensor.dtype) != 4 || tensor.is_empty()) return {};
+        bool even = tensor.offset % 2 == 0 && tensor.shape[tensor.rank - 1] % 2 == 0;
+        for (int axis = 0; axis + 1 < tensor.rank; ++axis) {
+            even = even && (tensor.shape[axis] == 1 || tensor.stride[axis] % 2 == 0);
+        }
+        if (even) return {};
+        return violated(name, text("an even last axis, even strides and an even offset for ",
+                                   meta::dtype_name(tensor.dtype)),
+                        text("shape ", shape_text(tensor), ", strides ", strides_text(tensor), ", offset ",
+                             tensor.offset));
+    });
 }
 
 Finding all_addressed(const Case& c) {
-    if (Finding f = each_input(c, addressed)) return f;
-    return each_output(c, addressed);
-}
-
-bool overlap(const meta::Tensor& a, const meta::Tensor& b) {
-    const ByteSpan sa = byte_span(a);
-    const ByteSpan sb = byte_span(b);
-    const intptr_t pa = reinterpret_cast<intptr_t>(a.data);
-    const intptr_t pb = reinterpret_cast<intptr_t>(b.data);
-    return sa.begin < sa.end && sb.begin < sb.end && pa + sa.begin < pb + sb.end && pb + sb.begin < pa + sa.end;
-}
-
-// The engine reads inputs while it writes outputs.
-Finding outputs_apart(const Case& c) {
-    Finding found = each_output(c, [&](const std::string& out_name, const meta::Tensor& out) {
-        return each_input(c, [&](const std::string& name, const meta::Tensor& input) -> Finding {
-            if (!overlap(out, input)) return {};
-            return violated(out_name, "memory of its own", text("memory that overlaps ", name));
-        });
+    return each_touched(c, [](const std::string& name, const Touched& touched) -> Finding {
+        const meta::Tensor& tensor = *touched.tensor;
+        if (tensor.is_empty()) return {};
+        if (tensor.data == nullptr) return violated(name, "the address of its data", "a null address");
+        const size_t size = static_cast<size_t>(std::max(meta::dtype_bits(tensor.dtype) / 8, 1));
+        const size_t excess = reinterpret_cast<uintptr_t>(tensor.data) % size;
+        if (excess == 0) return {};
+        return violated(name, text("an address that ", size, " divides"), text("one that is ", excess, " bytes off"));
     });
-    if (!found && c.lse != nullptr && overlap(*c.out, *c.lse)) {
-        return violated("softmaxLse", "memory of its own", "memory that overlaps attentionOut");
-    }
-    return found;
+}
+
+Finding none_overlaps(const Case& c) { return outputs_apart(extents_of(c)); }
+
+bool overlap(const Extent& a, const Extent& b) {
+    const intptr_t pa = reinterpret_cast<intptr_t>(a.address);
+    const intptr_t pb = reinterpret_cast<intptr_t>(b.address);
+    return a.begin < a.end && b.begin < b.end && pa + a.begin < pb + b.end && pb + b.begin < pa + a.end;
 }
 
 constexpr Rule<Case> kRules[] = {
     {"PA-C-05", Tier::consistency, all_dense},
+    {"HOST-C-04", Tier::consistency, whole_bytes},
     {"HOST-C-02", Tier::consistency, all_addressed},
-    {"HOST-C-03", Tier::consistency, outputs_apart},
+    {"HOST-C-03", Tier::consistency, none_overlaps},
 };
 
 }  // namespace
+
+Extents extents_of(const Case& c) {
+    Extents extents;
+    const auto add = [](const Touched& touched, std::vector<Extent>& to) {
+        const ByteSpan span = byte_span(*touched.tensor);
+        to.push_back({touched.index, touched.member, span.begin, span.end, touched.tensor->data});
+    };
+    for (const Touched& input : touched_inputs(c)) add(input, extents.inputs);
+    for (const Touched& output : touched_outputs(c)) add(output, extents.outputs);
+    return extents;
+}
+
+// The engine reads inputs while it writes outputs.
+Finding outputs_apart(const Extents& extents) {
+    for (size_t i = 0; i < extents.outputs.size(); ++i) {
+        const Extent& out = extents.outputs[i];
+        for (const Extent& input : extents.inputs) {
+            if (!overlap(out, input)) continue;
+            const Touched named{input.index, input.member, nullptr, false};
+            return violated(kOutputNames[out.index], "memory of its own",
+                            text("memory that overlaps ", named.input_name()));
+        }
+    }
+    if (extents.outputs.size() == 2 && overlap(extents.outputs[0], extents.outputs[1])) {
+        return violated("softmaxLse", "memory of its own", "memory that overlaps attentionOut");
+    }
+    return {};
+}
 
 const Group<Case> kMemoryRules{kRules, std::size(kRules)};
 
