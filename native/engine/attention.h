@@ -16,12 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/kinds.h"
 #include "geometry/band.h"
 
 namespace acl_attn::engine {
-
-// i4 and f4_e2m1 are packed two to a byte, the even element in the low nibble; offsets and strides still count elements.
-enum class Dtype : uint8_t { f16, bf16, f32, i8, i4, f8_e4m3, hif8, f4_e2m1, e8m0 };
 
 using geometry::Band;
 using geometry::kOpenFirst;
@@ -63,14 +61,6 @@ struct Dequant {
     bool has_scale = false;
     bool has_offset = false;
     ScaleLayout layout;
-};
-
-// What is added to a scaled score.
-enum class BiasKind : uint8_t {
-    none,
-    tensor,      // an element of a tensor of the query's dtype
-    slope,       // -slope[head] * |j - i + bias_distance|
-    slope_sqrt,  // -slope[head] * sqrt(|j - i + bias_distance|)
 };
 
 // The output y = x * scale + offset, rounded and saturated to out_dtype; rows without a visible key stay raw zeros.

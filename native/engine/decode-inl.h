@@ -5,10 +5,12 @@
 // packing. The work is bound by memory, so all arithmetic is fp32.
 #pragma once
 
+#include "engine/bias-inl.h"
 #include "engine/exceptional-inl.h"
 #include "engine/finish-inl.h"
 #include "engine/gemm-inl.h"
 #include "engine/softmax-inl.h"
+#include "engine/staging-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -16,27 +18,30 @@ namespace {
 // Rows that the next tile will need. They are asked for while this one is computed, evenly over its work: memory must
 // never be idle, and a burst of requests beyond what the core can keep open would stall it.
 struct Upcoming {
-    const uint16_t* const* rows = nullptr;
+    const void* const* rows = nullptr;
     int count = 0;  // 0: none
     int64_t offset = 0;
-    int begin = 0, end = 0;  // channels
+    int64_t begin = 0, end = 0;  // bytes
 
     __attribute__((always_inline)) void fetch(int k) const {
-        constexpr int line = 32;  // elements in a cache line
+        constexpr int line = 64;
         if (k >= count) return;
-        for (int d = begin; d < end; d += line) prefetch_to_l2(rows[k] + offset + d);
+        for (int64_t d = begin; d < end; d += line) prefetch_to_l2(static_cast<const char*>(rows[k]) + offset + d);
     }
 };
 
 // scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys; `count` of these keys exist. `offset`
-// is added to the keys' addresses.
+// bytes are added to the keys' addresses.
 template <class T, int kRows>
-__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const uint16_t* const* keys, int64_t offset, int count,
+__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const void* const* keys, int64_t offset, int count,
                      float scale, float* scores, ptrdiff_t lds) {
     constexpr int kKeys = kLanes / kRows;
-    const uint16_t* key[kKeys];
+    using Element = typename T::Element;
+    const Element* key[kKeys];
 #pragma GCC unroll 16
-    for (int k = 0; k < kKeys; k++) key[k] = keys[k < count ? k : count - 1] + offset;
+    for (int k = 0; k < kKeys; k++) {
+        key[k] = elements<T>(static_cast<const char*>(keys[k < count ? k : count - 1]) + offset);
+    }
     vf acc[kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; i++) acc[i] = vf{};
@@ -53,8 +58,8 @@ __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int d
     };
     int d = 0;
 #pragma GCC unroll 1
-    for (; d + kLanes <= dim; d += kLanes) step(d, [](const uint16_t* p) { return load_wide<T>(p); });
-    if (d < dim) step(d, [&](const uint16_t* p) { return load_wide_part<T>(p, dim - d); });
+    for (; d + kLanes <= dim; d += kLanes) step(d, [](const Element* p) { return load_wide<T>(p); });
+    if (d < dim) step(d, [&](const Element* p) { return load_wide_part<T>(p, dim - d); });
     const vf result = sums_of(acc) * splat(scale);
     if (count >= kKeys) {
         float lanes[kLanes];
@@ -71,7 +76,7 @@ __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int d
 // out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * values[k][c] for kRows rows and kUsed vectors
 // of columns, the last of which may have fewer than kLanes elements (`tail`, 0: whole) in memory.
 template <class T, int kRows, int kUsed>
-__attribute__((noinline)) void add_scaled_values(const float* probabilities, ptrdiff_t ldp, const uint16_t* const* values, int count,
+__attribute__((noinline)) void add_scaled_values(const float* probabilities, ptrdiff_t ldp, const void* const* values, int count,
                               int column, int tail, const float* rescale, float* out, ptrdiff_t ldo,
                               const Upcoming& upcoming) {
     vf acc[kRows][kUsed];
@@ -82,7 +87,7 @@ __attribute__((noinline)) void add_scaled_values(const float* probabilities, ptr
     }
     for (int k = 0; k < count; k++) {
         upcoming.fetch(k);
-        const uint16_t* value = values[k] + column;
+        const typename T::Element* value = elements<T>(values[k]) + column;
         vf x[kUsed];
 #pragma GCC unroll 4
         for (int c = 0; c < kUsed; c++) {
@@ -128,20 +133,20 @@ public:
                 s_.row_max[i] = -kInfinity;
                 s_.row_sum[i] = 0.0f;
                 s_.row_headroom[i] = 1.0f;
-                widen_query<T>(b_, h, b_.row_begin + r, s_.query + i * ldq_);
+                widen_query(b_, h, b_.row_begin + r, s_.query + i * ldq_);
             }
         }
         __builtin_memset(s_.out, 0, sizeof(float) * b_.kv_heads * rows_ * ldo_);
         if (span_.empty()) return;
-        locate_rows(b_.key, span_.begin, span_.end, s_.key_rows);
-        locate_rows(b_.value, span_.begin, span_.end, s_.value_rows);
+        locate_rows(b_.key, b_.key_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.key_rows);
+        locate_rows(b_.value, b_.value_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.value_rows);
+        KvStaging<T> staging(b_, s_);
         for (int64_t tile = span_.begin / kStreamKeys * kStreamKeys; tile < span_.end; tile += kStreamKeys) {
             tile_ = tile;
             begin_ = static_cast<int>(larger(span_.begin - tile, 0));
             count_ = static_cast<int>(smaller(span_.end - tile, kStreamKeys)) - begin_;
             first_ = tile + begin_ - span_.begin;
-            if (is_chunked(b_.key)) stage_rows(b_.key, s_.key_rows + first_, count_, s_.key_staging, ldq_);
-            if (is_chunked(b_.value)) stage_rows(b_.value, s_.value_rows + first_, count_, s_.value_staging, ldo_);
+            staging.stage(tile + begin_, count_, s_.key_rows + first_, s_.value_rows + first_);
             score();
             for (int h = 0; h < b_.kv_heads; h++) {
                 locate_values(h);
@@ -165,16 +170,18 @@ public:
 private:
     float* scores(int i) const { return s_.scores + static_cast<ptrdiff_t>(i) * kStreamScoreStride; }
 
-    Upcoming next_rows(const KvView& view, const uint16_t* const* rows) const {
+    Upcoming next_rows(const KvView& view, const void* const* rows) const {
         const int64_t next = first_ + count_;
         const int64_t count = smaller(span_.end - span_.begin - next, kStreamKeys);
-        return {rows + next, is_chunked(view) ? 0 : static_cast<int>(count), 0, 0, view.dim};
+        const bool is_whole = view.chunk >= view.dim;
+        return {rows + next, is_whole ? static_cast<int>(count) : 0, 0, 0, bytes_of(view.dtype, view.dim)};
     }
 
     // Keys outside, heads inside: where a token's heads lie side by side, memory is read in its order.
     void score() {
         Upcoming keys = next_rows(b_.key, s_.key_rows), values = {};
-        if (first_ == 0 && !is_chunked(b_.value)) values = {s_.value_rows, count_, 0, 0, b_.dim_v};
+        const bool is_fetched = b_.value_staged || b_.value_is_key;
+        if (first_ == 0 && !is_fetched) values = {s_.value_rows, count_, 0, 0, bytes_of(b_.value.dtype, b_.dim_v)};
         for (int k0 = 0; k0 < count_; k0 += kLanes) {
             const int stop = count_ < k0 + kLanes ? count_ : k0 + kLanes;
             for (int h = 0; h < b_.kv_heads; h++) {
@@ -201,7 +208,8 @@ private:
     // One head's values; exceptional ones are set aside where a row may not see them.
     void locate_values(int h) {
         values_ = s_.value_heads;
-        for (int k = 0; k < count_; k++) values_[k] = s_.value_rows[first_ + k] + h * b_.value.head_stride;
+        const int64_t offset = h * b_.value.head_stride;
+        for (int k = 0; k < count_; k++) values_[k] = static_cast<const char*>(s_.value_rows[first_ + k]) + offset;
         exceptional_ = (careful_ || !is_seen_by_all()) && set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros,
                                                                               s_.value_classes, s_.value_originals);
     }
@@ -217,6 +225,7 @@ private:
             const int i = index(h, r);
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
+            if (b_.bias.kind != BiasKind::none) add_bias(b_, h, row, seen, tile_, first, last, scores(i));
             if (b_.mask != nullptr || seen.begin > tile_ + first || seen.end < tile_ + last) {
                 hide_scores(b_, row, seen, tile_, first, last, scores(i));
             }
@@ -239,14 +248,15 @@ private:
 
     void add_values(int h) {
         Upcoming values = next_rows(b_.value, s_.value_rows);
+        if (b_.value_is_key) values.count = 0;
         values.offset = h * b_.value.head_stride;
         for_row_blocks(rows_, [&](int r, auto block_rows) {
             constexpr int kRows = decltype(block_rows)::value;
             const int i = index(h, r);
             for (int c = 0; c < b_.dim_v; c += kNr) {
                 const int columns = b_.dim_v - c < kNr ? b_.dim_v - c : kNr;
-                values.begin = c;
-                values.end = c + columns;
+                values.begin = bytes_of(b_.value.dtype, c);
+                values.end = bytes_of(b_.value.dtype, c + columns);
                 with_vectors(columns, [&](auto used) {
                     add_scaled_values<T, kRows, decltype(used)::value>(
                         scores(i) + begin_, kStreamScoreStride, values_, count_, c, columns % kLanes,
@@ -272,7 +282,7 @@ private:
     int64_t tile_ = 0;                   // first key of the tile
     int begin_ = 0, count_ = 0;          // columns of the tile that any row of the block sees
     int64_t first_ = 0;                  // the first of these, in the address arrays
-    const uint16_t** values_ = nullptr;  // one head's rows
+    const void** values_ = nullptr;  // one head's rows
     bool exceptional_ = false;           // some value of them was set aside
 };
 
@@ -282,6 +292,7 @@ inline RowBlock single_row(const RowBlock& block, int kv_head, int64_t row) {
     single.query += kv_head * block.group * block.query_head_stride;
     single.key.base += kv_head * block.key.head_stride;
     single.value.base += kv_head * block.value.head_stride;
+    single.sink.first_head += kv_head * block.group;
     single.kv_heads = 1;
     single.row_begin = row;
     single.row_end = row + 1;
@@ -296,11 +307,11 @@ void decode(const RowBlock& block, const Scratch& scratch) {
     Decode<T> all(block, scratch, false);
     all.accumulate();
     for (int i = 0; i < block.kv_heads * rows; i++) {
-        // Only bf16 holds finite values whose sum overflows.
-        if (T::kExponent == BF16::kExponent && all.is_suspect(i)) {
+        // fp16 does not hold finite values whose sum overflows.
+        if (kHasHuge<T> && all.is_suspect(i)) {
             suspects |= uint64_t{1} << i;
         } else {
-            finish_row<T>(block, i / rows, block.row_begin + i % rows, all.out(i), all.state(i));
+            finish_row(block, i / rows, block.row_begin + i % rows, all.out(i), all.state(i));
         }
     }
     // Again by itself, so that the others keep the bits they would have without it.
@@ -310,7 +321,7 @@ void decode(const RowBlock& block, const Scratch& scratch) {
         const RowBlock single = single_row(block, i / rows, row);
         Decode<T> again(single, scratch, true);
         again.accumulate();
-        finish_row<T>(block, i / rows, row, again.out(0), again.state(0));
+        finish_row(block, i / rows, row, again.out(0), again.state(0));
     }
 }
 

@@ -4,10 +4,12 @@
 // Many rows: keys and values are packed once per tile and used by all rows of the block, kMr rows at a time.
 #pragma once
 
+#include "engine/bias-inl.h"
 #include "engine/exceptional-inl.h"
 #include "engine/finish-inl.h"
 #include "engine/pack-inl.h"
 #include "engine/softmax-inl.h"
+#include "engine/staging-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -19,7 +21,7 @@ constexpr int kValueChunk = kNr * kTileKeys * 4 / Operand::kDepth > 32768 ? 128 
 template <class T, class Operand>
 class Prefill {
 public:
-    Prefill(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch) {}
+    Prefill(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch), staging_(block, scratch) {}
 
     void run() {
         begin();
@@ -44,7 +46,7 @@ public:
         }
         if (any_aside_) join_aside();
         for (int r = 0; r < rows_; r++) {
-            finish_row<T>(b_, 0, b_.row_begin + r, s_.out + r * ldo_,
+            finish_row(b_, 0, b_.row_begin + r, s_.out + r * ldo_,
                           {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]});
         }
     }
@@ -85,9 +87,9 @@ private:
             __builtin_memset(to, 0, sizeof(float) * ldq_);
         } else if constexpr (kPaired) {
             __builtin_memset(to, 0, sizeof(float) * ldq_);
-            __builtin_memcpy(to, query_row(b_, 0, b_.row_begin + r), sizeof(uint16_t) * b_.dim);
+            copy_query(b_, 0, b_.row_begin + r, reinterpret_cast<uint16_t*>(to));
         } else {
-            widen_query<T>(b_, 0, b_.row_begin + r, to);
+            widen_query(b_, 0, b_.row_begin + r, to);
         }
     }
 
@@ -113,27 +115,22 @@ private:
 
     // This tile's and the next one's addresses lie side by side.
     static_assert(2 * kTileKeys <= kStreamSplit, "the address arrays must hold two tiles");
-    const uint16_t** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTileKeys); }
-    const uint16_t** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
+    const void** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTileKeys); }
+    const void** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
 
     // Finds a tile's rows; columns of whole vectors beyond the span are zeros.
     void locate(int64_t tile) const {
-        const uint16_t **keys = key_rows(tile), **values = value_rows(tile);
+        const void **keys = key_rows(tile), **values = value_rows(tile);
         const int begin = begin_of(tile), end = end_of(tile);
         if (begin > 0 || end < kTileKeys) {
             for (int k = 0; k < kTileKeys; k++) keys[k] = values[k] = s_.zeros;
         }
-        locate_rows(b_.key, tile + begin, tile + end, keys + begin);
-        locate_rows(b_.value, tile + begin, tile + end, values + begin);
+        locate_rows(b_.key, b_.key_addition.prefix, b_.prefix_len, tile + begin, tile + end, keys + begin);
+        locate_rows(b_.value, b_.value_addition.prefix, b_.prefix_len, tile + begin, tile + end, values + begin);
     }
 
     void pack() {
-        if (is_chunked(b_.key)) {
-            stage_rows(b_.key, keys_ + begin_, end_ - begin_, s_.key_staging, round_up(b_.dim, kLanes));
-        }
-        if (is_chunked(b_.value)) {
-            stage_rows(b_.value, values_ + begin_, end_ - begin_, s_.value_staging, round_up(b_.dim_v, kLanes));
-        }
+        staging_.stage(tile_ + begin_, end_ - begin_, keys_ + begin_, values_ + begin_);
         exceptional_ = set_aside<T, kPaired>(values_, begin_, end_, b_.dim_v, s_.zeros, s_.value_classes,
                                              s_.value_originals);
         for (int c = round_down(begin_, kNr); c < round_up(end_, kLanes); c += kLanes) {
@@ -149,7 +146,10 @@ private:
         Ahead(const Prefill& prefill, int64_t tile, int calls) : p_(prefill) {
             if (tile >= p_.span_.end) return;
             p_.locate(tile);
-            if (is_chunked(p_.b_.key) || is_chunked(p_.b_.value)) return;
+            const KvView &key = p_.b_.key, &value = p_.b_.value;
+            if (key.chunk < key.dim || value.chunk < value.dim) return;
+            key_bytes_ = bytes_of(key.dtype, key.dim);
+            value_bytes_ = p_.b_.value_is_key ? 0 : bytes_of(value.dtype, value.dim);
             keys_ = p_.key_rows(tile);
             values_ = p_.value_rows(tile);
             next_ = p_.begin_of(tile);
@@ -159,16 +159,19 @@ private:
 
         __attribute__((always_inline)) void advance() {
             for (int stop = next_ + step_; next_ < stop && next_ < end_; next_++) {
-                for (int d = 0; d < p_.b_.dim; d += kLine) prefetch_to_l2(keys_[next_] + d);
-                for (int d = 0; d < p_.b_.dim_v; d += kLine) prefetch_to_l2(values_[next_] + d);
+                const char* key = static_cast<const char*>(keys_[next_]);
+                const char* value = static_cast<const char*>(values_[next_]);
+                for (int64_t d = 0; d < key_bytes_; d += kLine) prefetch_to_l2(key + d);
+                for (int64_t d = 0; d < value_bytes_; d += kLine) prefetch_to_l2(value + d);
             }
         }
 
     private:
-        static constexpr int kLine = 32;  // elements in a cache line
+        static constexpr int kLine = 64;
         const Prefill& p_;
-        const uint16_t** keys_ = nullptr;
-        const uint16_t** values_ = nullptr;
+        const void** keys_ = nullptr;
+        const void** values_ = nullptr;
+        int64_t key_bytes_ = 0, value_bytes_ = 0;
         int next_ = 0, end_ = 0, step_ = 0;
     };
 
@@ -195,6 +198,7 @@ private:
         for (int r = g * kMr; r < (g + 1) * kMr && r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
+            if (b_.bias.kind != BiasKind::none) add_bias(b_, 0, row, seen, tile_, range.begin, range.end, scores(r));
             if (b_.mask != nullptr || seen.begin > tile_ + range.begin || seen.end < tile_ + range.end) {
                 hide_scores(b_, row, seen, tile_, range.begin, range.end, scores(r));
             }
@@ -297,10 +301,11 @@ private:
 
     const RowBlock& b_;
     const Scratch& s_;
+    KvStaging<T> staging_;
     Interval span_ = {};        // keys that any row of the block sees
     int64_t tile_ = 0;          // first key of the tile
-    const uint16_t** keys_ = nullptr;    // [kTileKeys] the tile's rows
-    const uint16_t** values_ = nullptr;
+    const void** keys_ = nullptr;    // [kTileKeys] the tile's rows
+    const void** values_ = nullptr;
     int begin_ = 0, end_ = 0;   // columns of the tile that any row of the block sees
     int rows_ = 0, groups_ = 0;
     int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
