@@ -119,7 +119,7 @@ aclnnStatus launch(const char* api, void* workspace, uint64_t workspace_size, ac
         std::unique_ptr<runtime::Task> task;
         {
             ExecutorsLock lock(executors_mutex());
-            if (const aclnnStatus status = executor->call->bind(workspace, &task)) return status;
+            task = executor->call->bind(workspace);
         }
         return as_aclnn(synchronous ? runtime::run_now(stream, std::move(task))
                                     : runtime::submit(stream, std::move(task)));

@@ -24,9 +24,8 @@ public:
 
     virtual uint64_t workspace_bytes() const noexcept = 0;
 
-    // A task that computes the call with the addresses held now. `workspace` has at least workspace_bytes(). Refuses, by
-    // fail(), addresses that set_address() made unfit; there is no task then.
-    virtual aclnnStatus bind(void* workspace, std::unique_ptr<runtime::Task>* task) const = 0;
+    // A task that computes the call with the addresses held now. `workspace` has at least workspace_bytes().
+    virtual std::unique_ptr<runtime::Task> bind(void* workspace) const = 0;
 
     // Retargets a tensor that was present in phase one (repeatable executors). `ir_index` counts the operator's inputs
     // (Side::input), outputs (Side::output) or inputs then outputs (Side::either) in header order, absent optional ones

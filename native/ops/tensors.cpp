@@ -55,9 +55,10 @@ ByteSpan byte_span(const meta::Tensor& tensor) {
     return {true, low * bits / 8, ((high + 1) * bits + 7) / 8};
 }
 
-void* first_element(const meta::Tensor& tensor, void* data) {
-    if (data == nullptr) return nullptr;
-    return static_cast<char*>(data) + tensor.offset * meta::dtype_bits(tensor.dtype) / 8;
+bool overlap(const ByteSpan& a, const void* data_a, const ByteSpan& b, const void* data_b) {
+    const intptr_t at_a = reinterpret_cast<intptr_t>(data_a);
+    const intptr_t at_b = reinterpret_cast<intptr_t>(data_b);
+    return a.begin < a.end && b.begin < b.end && at_a + a.begin < at_b + b.end && at_b + b.begin < at_a + a.end;
 }
 
 }  // namespace acl_attn::ops

@@ -27,7 +27,7 @@ struct ByteSpan {
 };
 ByteSpan byte_span(const meta::Tensor& tensor);
 
-// The address of the first element.
-void* first_element(const meta::Tensor& tensor, void* data);
+// Whether two tensors at these addresses have a byte in common.
+bool overlap(const ByteSpan& a, const void* data_a, const ByteSpan& b, const void* data_b);
 
 }  // namespace acl_attn::ops

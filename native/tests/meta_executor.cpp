@@ -38,10 +38,7 @@ public:
     AddCall(const int* in, int* out, uint64_t bytes) : in_(in), out_(out), bytes_(bytes) { ++live_calls; }
     ~AddCall() override { --live_calls; }
     uint64_t workspace_bytes() const noexcept override { return bytes_; }
-    aclnnStatus bind(void*, std::unique_ptr<runtime::Task>* task) const override {
-        *task = std::make_unique<AddTask>(in_, out_);
-        return ACLNN_SUCCESS;
-    }
+    std::unique_ptr<runtime::Task> bind(void*) const override { return std::make_unique<AddTask>(in_, out_); }
     bool set_address(meta::Side side, size_t index, int64_t member, void* address) override {
         if (member >= 0 && !(side == meta::Side::input && index == 0 && member == 0)) return false;
         if (side == meta::Side::either) side = index == 0 ? meta::Side::input : meta::Side::output, index = index / 2;

@@ -49,6 +49,7 @@ struct IntsArg {
 struct Call {
     int version = 5;                   // of the entry point
     size_t inputs = kInputCount;       // that its signature has: the first ones of the newest
+    bool is_largest = false;           // lengths have no values yet: every sequence is as long as it can be
 
     ListArg key, value;
     TensorArg tensors[kInputCount];  // at the positions of plain tensors
@@ -84,8 +85,8 @@ inline std::array<NamedList, 2> lists(const Call& call) { return {{{"key", call.
 // "aclnnFusedInferAttentionScore", "...V2", ... "...V5".
 const char* api_name(int version);
 
-// Looks up every handle of the call and brings what has two spellings into one: INT32 key, value and prefixes hold eight
-// INT4 in an element; antiquantScale and antiquantOffset of the older entry points hold key's and value's behind one
+// Looks up every handle of the call and brings what has two spellings into one: INT32 key, value and prefixes hold
+// eight INT4 in an element; antiquantScale and antiquantOffset of the older entry points hold key's and value's behind one
 // another.
 void resolve(Call& call);
 

@@ -50,6 +50,7 @@ struct Case {
     const meta::Tensor* extra[kInputCount] = {};  // the other plain tensors
     const std::vector<int64_t>* q_lengths = nullptr;
     const std::vector<int64_t>* kv_lengths = nullptr;
+    std::vector<int64_t> assumed_q, assumed_kv;   // what the two above are where lengths have no values
     const meta::Tensor* out = nullptr;
     const meta::Tensor* lse = nullptr;
 

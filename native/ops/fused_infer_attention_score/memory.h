@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "ops/fused_infer_attention_score/case.h"
+#include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 
-// The bytes [begin, end) behind an address that belong to a tensor.
+// The bytes around an address that belong to a tensor.
 struct Extent {
     size_t index = 0;     // Input or Output
     int64_t member = -1;  // of a list
-    int64_t begin = 0;
-    int64_t end = 0;
-    void* address = nullptr;
+    ByteSpan span;
+    size_t alignment = 1;
+    void* address = nullptr;  // the tensor's, which need not be the first element's
 };
 struct Extents {
     std::vector<Extent> inputs, outputs;
@@ -25,7 +26,7 @@ struct Extents {
 
 Extents extents_of(const Case& subject);
 
-// HOST-C-03: no output lies on an input or on the other output.
-Finding outputs_apart(const Extents& extents);
+// HOST-C-02 and 03: whether every tensor has an address that its elements can have, and no output lies on another tensor.
+Finding check_memory(const Extents& extents);
 
 }  // namespace acl_attn::ops::fia

@@ -21,8 +21,8 @@ struct Padding {
 
 Padding padding_of(const Case& subject);
 
-// `problem`, planned as if its tokens stood in front, with the tokens where the sizes put them. A sequence that does not
-// fit in front of its padding counts as empty.
+// `problem`, planned as if its tokens stood in front, with the tokens where the sizes put them. A sequence that does
+// not fit in front of its padding counts as empty.
 engine::Problem padded(engine::Problem problem, const Padding& padding, int64_t query_size, int64_t kv_size);
 
 }  // namespace acl_attn::ops::fia

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "ops/fused_infer_attention_score/largest.h"
 #include "ops/fused_infer_attention_score/plan.h"
 #include "ops/fused_infer_attention_score/task.h"
 #include "ops/rule.h"
 #include "ops/tensors.h"
-#include "runtime/last_error.h"
 
 namespace acl_attn::ops::fia {
 namespace {
@@ -66,14 +66,13 @@ public:
         return planned_->attention == nullptr ? 0 : planned_->attention->workspace_bytes();
     }
 
-    aclnnStatus bind(void* workspace, std::unique_ptr<runtime::Task>* task) const override {
+    // Addresses that set_address() has brought together are looked at only here, because a series of changes may pass
+    // through such a state.
+    std::unique_ptr<runtime::Task> bind(void* workspace) const override {
         if (was_retargeted_) {
-            if (Finding finding = named(outputs_apart(addresses_->extents), "HOST-C-03")) {
-                return fail(finding.code, std::move(finding.message));
-            }
+            if (Finding finding = check_memory(addresses_->extents)) return make_failure(std::move(finding));
         }
-        *task = make_task(planned_, addresses_, workspace);
-        return ACLNN_SUCCESS;
+        return make_task(planned_, addresses_, workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
@@ -158,6 +157,24 @@ private:
     bool was_retargeted_ = false;
 };
 
+// The answer to a question for a size.
+class LargestCall final : public meta::PreparedCall {
+public:
+    LargestCall(const char* api, uint64_t bytes) : api_(api), bytes_(bytes) {}
+
+    uint64_t workspace_bytes() const noexcept override { return bytes_; }
+    std::unique_ptr<runtime::Task> bind(void*) const override {
+        return make_failure(violated("executor", text("one of ", api_, "GetWorkspaceSize"),
+                                     text("one of ", api_, "GetMaxWorkspaceSize, whose lengths have no values")));
+    }
+    bool set_address(meta::Side, size_t, int64_t, void*) override { return false; }
+    std::string describe() const override { return text(api_, ": at most ", bytes_, " bytes of workspace\n"); }
+
+private:
+    const char* api_;
+    uint64_t bytes_;
+};
+
 }  // namespace
 
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
@@ -171,6 +188,10 @@ Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
         engine::Problem problem = make_problem(c);
         if (const std::string feature = engine::unsupported(problem); !feature.empty()) {
             return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
+        }
+        if (c.call.is_largest) {
+            *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
+            return {};
         }
         planned->facts = facts_of(c, problem);
         planned->padding = padding_of(c);

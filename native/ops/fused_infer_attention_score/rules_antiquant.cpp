@@ -94,7 +94,7 @@ Finding scale_types(const Case& c) {
 }
 
 Finding scale_shapes(const Case& c) {
-    if (!applies(c)) return {};
+    if (!applies(c) || c.call.is_largest) return {};
     for (const Side& side : sides(c)) {
         ScalePlace place;
         if (find_scale(c, side.mode, side.dim, *c.extra[side.scale], &place)) continue;

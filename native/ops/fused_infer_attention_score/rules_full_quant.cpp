@@ -127,7 +127,7 @@ Finding gqa_scale_shapes(const Case& c) {
 }
 
 Finding mx_scale_shapes(const Case& c) {
-    if (!is(c, Quantisation::mx_f8)) return {};
+    if (!is(c, Quantisation::mx_f8) || c.call.is_largest) return {};
     if (c.dim % kPaired != 0 || c.dim_v % kPaired != 0) {
         return violated(c.dim % kPaired != 0 ? "query" : "value", text("with modes 6, 6, 8 a multiple of ", kPaired,
                                                                        " as head dim"),
@@ -184,7 +184,8 @@ Finding no_lists(const Case& c) {
 }
 
 Finding out_type(const Case& c) {
-    const bool only_bf16 = c.quantisation == Quantisation::mla || (c.quantisation == Quantisation::mx_f8 && c.has_rope());
+    const bool only_bf16 =
+        c.quantisation == Quantisation::mla || (c.quantisation == Quantisation::mx_f8 && c.has_rope());
     if (!only_bf16 || c.out->dtype == ACL_BF16) return {};
     return violated("attentionOut", "dtype BF16 with quantised queries and ropes", meta::dtype_name(c.out->dtype));
 }

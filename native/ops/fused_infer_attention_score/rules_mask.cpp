@@ -28,7 +28,7 @@ Finding mask_rank(const Case& c) {
 }
 
 Finding mask_shape(const Case& c) {
-    if (!c.reads_mask()) return {};
+    if (!c.reads_mask() || c.call.is_largest) return {};
     const geometry::MaskExtents mask = geometry::mask_extents(c.mask->rank, c.mask->shape);
     const bool one_plane = c.mask->rank < 4 || c.mask->shape[1] == 1;
     const bool batches = mask.batches == 1 || mask.batches == c.batch;

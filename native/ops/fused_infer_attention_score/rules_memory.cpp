@@ -53,25 +53,47 @@ Finding whole_bytes(const Case& c) {
     });
 }
 
-Finding all_addressed(const Case& c) {
-    return each_touched(c, [](const std::string& name, const Touched& touched) -> Finding {
-        const meta::Tensor& tensor = *touched.tensor;
-        if (tensor.is_empty()) return {};
-        if (tensor.data == nullptr) return violated(name, "the address of its data", "a null address");
-        const size_t size = static_cast<size_t>(std::max(meta::dtype_bits(tensor.dtype) / 8, 1));
-        const size_t excess = reinterpret_cast<uintptr_t>(tensor.data) % size;
-        if (excess == 0) return {};
-        return violated(name, text("an address that ", size, " divides"), text("one that is ", excess, " bytes off"));
-    });
+Finding address_fits(const std::string& name, const Extent& extent) {
+    if (extent.span.begin == extent.span.end) return {};
+    if (extent.address == nullptr) return violated(name, "the address of its data", "a null address");
+    const size_t excess = reinterpret_cast<uintptr_t>(extent.address) % extent.alignment;
+    if (excess == 0) return {};
+    return violated(name, text("an address that ", extent.alignment, " divides"),
+                    text("one that is ", excess, " bytes off"));
 }
 
+std::string input_name(const Extent& input) { return Touched{input.index, input.member, nullptr, false}.input_name(); }
+
+Finding addresses_fit(const Extents& extents) {
+    for (const Extent& input : extents.inputs) {
+        if (Finding f = address_fits(input_name(input), input)) return f;
+    }
+    for (const Extent& out : extents.outputs) {
+        if (Finding f = address_fits(kOutputNames[out.index], out)) return f;
+    }
+    return {};
+}
+
+// The engine reads inputs while it writes outputs.
+Finding outputs_apart(const Extents& extents) {
+    const auto overlap = [](const Extent& a, const Extent& b) {
+        return ops::overlap(a.span, a.address, b.span, b.address);
+    };
+    for (const Extent& out : extents.outputs) {
+        for (const Extent& input : extents.inputs) {
+            if (!overlap(out, input)) continue;
+            return violated(kOutputNames[out.index], "memory of its own",
+                            text("memory that overlaps ", input_name(input)));
+        }
+    }
+    if (extents.outputs.size() == 2 && overlap(extents.outputs[0], extents.outputs[1])) {
+        return violated("softmaxLse", "memory of its own", "memory that overlaps attentionOut");
+    }
+    return {};
+}
+
+Finding all_addressed(const Case& c) { return addresses_fit(extents_of(c)); }
 Finding none_overlaps(const Case& c) { return outputs_apart(extents_of(c)); }
-
-bool overlap(const Extent& a, const Extent& b) {
-    const intptr_t pa = reinterpret_cast<intptr_t>(a.address);
-    const intptr_t pb = reinterpret_cast<intptr_t>(b.address);
-    return a.begin < a.end && b.begin < b.end && pa + a.begin < pb + b.end && pb + b.begin < pa + a.end;
-}
 
 constexpr Rule<Case> kRules[] = {
     {"PA-C-05", Tier::consistency, all_dense},
@@ -85,29 +107,17 @@ constexpr Rule<Case> kRules[] = {
 Extents extents_of(const Case& c) {
     Extents extents;
     const auto add = [](const Touched& touched, std::vector<Extent>& to) {
-        const ByteSpan span = byte_span(*touched.tensor);
-        to.push_back({touched.index, touched.member, span.begin, span.end, touched.tensor->data});
+        const size_t alignment = static_cast<size_t>(std::max(meta::dtype_bits(touched.tensor->dtype) / 8, 1));
+        to.push_back({touched.index, touched.member, byte_span(*touched.tensor), alignment, touched.tensor->data});
     };
     for (const Touched& input : touched_inputs(c)) add(input, extents.inputs);
     for (const Touched& output : touched_outputs(c)) add(output, extents.outputs);
     return extents;
 }
 
-// The engine reads inputs while it writes outputs.
-Finding outputs_apart(const Extents& extents) {
-    for (size_t i = 0; i < extents.outputs.size(); ++i) {
-        const Extent& out = extents.outputs[i];
-        for (const Extent& input : extents.inputs) {
-            if (!overlap(out, input)) continue;
-            const Touched named{input.index, input.member, nullptr, false};
-            return violated(kOutputNames[out.index], "memory of its own",
-                            text("memory that overlaps ", named.input_name()));
-        }
-    }
-    if (extents.outputs.size() == 2 && overlap(extents.outputs[0], extents.outputs[1])) {
-        return violated("softmaxLse", "memory of its own", "memory that overlaps attentionOut");
-    }
-    return {};
+Finding check_memory(const Extents& extents) {
+    if (Finding finding = addresses_fit(extents)) return named(std::move(finding), "HOST-C-02");
+    return named(outputs_apart(extents), "HOST-C-03");
 }
 
 const Group<Case> kMemoryRules{kRules, std::size(kRules)};

@@ -52,7 +52,7 @@ Finding cache_shape(const char* name, const Case& c, const meta::Tensor& tensor,
                              c.kv_heads, " heads"),
                         shape_text(tensor));
     }
-    // Fully quantised caches keep 32 bytes of a token together; other quantised ones 16 elements, or 32 on older products.
+    // Fully quantised caches keep 32 bytes of a token together, other quantised ones 16 elements, on older products 32.
     const int64_t chunk = c.is_full_quant() ? 32 : 16;
     const bool may_be_32 = c.quantisation == Quantisation::anti;
     if (c.cache == CacheOrder::nz && e.chunk != chunk && !(may_be_32 && e.chunk == 32)) {

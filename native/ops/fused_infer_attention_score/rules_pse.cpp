@@ -40,6 +40,7 @@ Finding slopes_shape(const Case& c) {
 Finding bias_shape(const Case& c) {
     const meta::Tensor* pse = c.extra[kPseShift];
     if (pse == nullptr || c.has_slopes()) return {};
+    if (c.call.is_largest && pse->rank == 4) return {};
     const bool fits = pse->rank == 4 && (pse->shape[0] == 1 || pse->shape[0] == c.batch) && pse->shape[1] == c.heads &&
                       (pse->shape[2] == 1 || pse->shape[2] >= c.mask_rows()) && pse->shape[3] >= c.mask_columns();
     if (fits) return {};

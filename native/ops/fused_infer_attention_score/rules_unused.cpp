@@ -29,7 +29,8 @@ Class class_of(Quantisation quantisation) {
             return {"key of another dtype than query",
                     {kKeyAntiquantScale, kValueAntiquantScale, kKeyAntiquantOffset, kValueAntiquantOffset,
                      kAntiquantScale, kAntiquantOffset}};  // of the last two: DQA-E-04
-        case Quantisation::per_tensor: return {"quantised queries without modes", {kDeqScale1, kQuantScale1, kDeqScale2}};
+        case Quantisation::per_tensor:
+            return {"quantised queries without modes", {kDeqScale1, kQuantScale1, kDeqScale2}};
         case Quantisation::mla:
             return {"queryQuantMode 3 and ropes", {kDequantScaleQuery, kKeyAntiquantScale, kValueAntiquantScale}};
         case Quantisation::gqa_f8:

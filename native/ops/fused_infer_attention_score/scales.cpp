@@ -44,7 +44,8 @@ std::string scale_shape_text(const Case& c, int64_t mode, int64_t dim) {
         case 2: return text("(", n, "), for each head");
         case 3: return text("(", c.batch, ", ", n, ", >= ", tokens, "), for each sequence, head and token");
         case 4: return text("(", c.k_cache.blocks, ", ", c.call.block_size, "), for each block and token");
-        case 5: return text("(", c.k_cache.blocks, ", ", n, ", ", c.call.block_size, "), for each block, head and token");
+        case 5:
+            return text("(", c.k_cache.blocks, ", ", n, ", ", c.call.block_size, "), for each block, head and token");
         default:
             return text("(1, ", c.batch, ", ", n, ", >= ", tokens, ", ", dim / kGroup, "), for groups of ", kGroup,
                         " channels of each token");

@@ -91,7 +91,20 @@ private:
     void* workspace_;
 };
 
+class FailingTask final : public runtime::Task {
+public:
+    explicit FailingTask(Finding finding) : result_{finding.code, std::move(finding.message)} {}
+    runtime::TaskResult run() noexcept override { return std::move(result_); }
+
+private:
+    runtime::TaskResult result_;
+};
+
 }  // namespace
+
+std::unique_ptr<runtime::Task> make_failure(Finding finding) {
+    return std::make_unique<FailingTask>(std::move(finding));
+}
 
 std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
                                          std::shared_ptr<const Addresses> addresses, void* workspace) {

@@ -11,6 +11,7 @@
 #include "ops/fused_infer_attention_score/describe.h"
 #include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/padding.h"
+#include "ops/finding.h"
 #include "runtime/stream.h"
 
 namespace acl_attn::ops::fia {
@@ -32,5 +33,8 @@ struct Addresses {
 
 std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
                                          std::shared_ptr<const Addresses> addresses, void* workspace);
+
+// A run that is known to end with this.
+std::unique_ptr<runtime::Task> make_failure(Finding finding);
 
 }  // namespace acl_attn::ops::fia
