@@ -23,6 +23,10 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_validation_checks = {"all", "ES01", "SA01", "EX01", "GL01", "GL02", "GL03", "GL08", "RT02", "SS06", "PR06"}
+# Constructors are documented in their classes, and those of errors in the base class.
+numpydoc_validation_exclude = {r"\.__init__$", r"Error$"}
+# Attributes are described in their class; autodoc shows them with no docstring of their own.
+numpydoc_validation_overrides = {"SS01": [r"^$"]}
 templates_path = ["_templates"]
 default_role = "code"
 nitpicky = False
@@ -31,6 +35,7 @@ nitpicky = False
 doctest_global_setup = """
 import numpy as np
 import acl_attn
+from acl_attn import *
 """
 
 html_theme = "pydata_sphinx_theme"

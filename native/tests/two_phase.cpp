@@ -222,6 +222,21 @@ static void test_repeatable() {
     expect(aclrtSynchronizeStream(stream) == 0, "wait");
     expect(same_bits({other.out_rows(), other.lse_rows()}, want), "second run went to the new addresses");
     expect(!same_bits({p.out_rows(), p.lse_rows()}, want) && p.padding_is_clean(), "first run kept the old ones");
+
+    // Addresses that do not go together are found when the run is bound, and reported like any error of the device.
+    expect(aclSetOutputTensorAddr(executor, 0, out, other.query.data() + 1) == 0, "attentionOut into query");
+    expect(aclnnFusedInferAttentionScoreV5(workspace.data(), size, executor, stream) == 0, "third run");
+    expect(aclrtSynchronizeStream(stream) == 561002, "the third run fails");
+    std::string message = recent_message();
+    expect(message.find("attentionOut: expected memory of its own, got memory that overlaps query") == 0, message);
+    expect(aclSetOutputTensorAddr(executor, 0, out, reinterpret_cast<char*>(other.out.data()) + 1) == 0, "odd address");
+    expect(aclAttnRun(workspace.data(), size, executor, stream) == 561002, "the fourth run fails");
+    message = recent_message();
+    expect(message.find("attentionOut: expected an address that 2 divides") == 0, message);
+    expect(aclSetOutputTensorAddr(executor, 0, out, other.out.data()) == 0, "set attentionOut back");
+    std::fill(other.out.begin(), other.out.end(), uint16_t{0});
+    expect(aclAttnRun(workspace.data(), size, executor, stream) == 0, "fifth run");
+    expect(same_bits({other.out_rows(), other.lse_rows()}, want), "the fifth run is right again");
     expect(aclDestroyAclOpExecutor(executor) == 0, "destroy a repeatable executor");
     expect(aclrtDestroyStream(stream) == 0, "destroy the stream");
 }

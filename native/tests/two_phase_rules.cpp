@@ -96,8 +96,8 @@ static void test_pointers_and_handles() {
     refused(batched(), [&](Prepared& q) { q.arguments.learnable_sink = dead; }, 161002, {"learnableSink: "});
     refused(batched(), [&](Prepared& q) { q.arguments.actual_seq_lengths = dead_array; }, 161002,
             {"actualSeqLengths: "});
-    refused(batched(), [&](Prepared& q) { q.arguments.query = reinterpret_cast<const aclTensor*>(&check_failures); }, 161002,
-            {"query: "});
+    refused(batched(), [&](Prepared& q) { q.arguments.query = reinterpret_cast<const aclTensor*>(&check_failures); },
+            161002, {"query: "});
     refused(batched(), [&](Prepared& q) { q.arguments.key = reinterpret_cast<const aclTensorList*>(dead); }, 161002,
             {"key: ", "aclTensorList"});
     accepted(

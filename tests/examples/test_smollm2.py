@@ -261,7 +261,7 @@ def test_every_attention_call_agrees_with_the_reference(chat: Chat, dtype: str) 
 def test_prompts_of_unequal_length_answer_together_as_alone(chat: Chat, tmp_path: Path, sampling: list[str]) -> None:
     short, long = "Write a short story about a cat.", "Summarise this text: " + "The sea is deep and blue. " * 30
     (tmp_path / "long.txt").write_text(long)
-    options = ["--max-tokens", "30", *sampling]
+    options = ["--max-tokens", "20", *sampling]
     first, _ = chat(short, *options)
     second, _ = chat("--prompt-file", str(tmp_path / "long.txt"), *options)
     together, _ = chat(short, "--batch", long, *options)

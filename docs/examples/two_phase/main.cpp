@@ -123,7 +123,7 @@ int main() {
         nullptr, nullptr, nullptr,                             // rope
         nullptr, nullptr, nullptr, nullptr,                    // dequantScaleQuery, learnableSink, start indices
         kHeads, kScale, unbounded, unbounded, layout, kKvHeads,
-        3, 0, 0, 0, false,                                     // sparseMode, innerPrecise, blockSize, antiquantMode, LSE
+        3, 0, 0, 0, false,                                     // sparseMode, innerPrecise .. softmaxLseFlag
         0, 0, 0, 0,                                            // quantisation modes, pseType
         o.tensor, nullptr, &workspace_size, &executor));
     void* workspace = nullptr;
