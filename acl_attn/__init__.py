@@ -37,6 +37,7 @@ from .lse import LSE, merge_states
 from .masks import Mask
 from .memory import Buffer
 from .ops.attention import Plan, attention
+from .ops.features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .ops.fused_infer_attention_score import fused_infer_attention_score
 from .tensor import Spec, Tensor
 
@@ -45,6 +46,7 @@ __all__ = [
     "AclAttnError",
     "AclAttnWarning",
     "AclError",
+    "Alibi",
     "AntiquantMode",
     "ArgumentTypeError",
     "BackendMissingError",
@@ -55,11 +57,16 @@ __all__ = [
     "Environment",
     "Event",
     "InvalidArgumentError",
+    "KvQuant",
+    "LeftPadding",
     "Lengths",
     "Mask",
     "OutOfMemoryError",
+    "OutQuant",
     "Plan",
+    "Prefix",
     "QuantizedKV",
+    "Rope",
     "Spec",
     "Stream",
     "Tensor",

@@ -15,7 +15,17 @@ from ..errors import invalid, type_name, wrong_type
 from ..plan import Operator
 from ..tensor import ArrayLike, HandleSet, Tensor, as_tensor
 
-__all__ = ["ATTRIBUTES", "INPUTS", "POSITION", "FiaCall", "integer", "members", "number", "snake_case_names"]
+__all__ = [
+    "ATTRIBUTES",
+    "INPUTS",
+    "POSITION",
+    "FiaCall",
+    "element_shape",
+    "integer",
+    "members",
+    "number",
+    "snake_case_names",
+]
 
 # The C interface's inputs in header order, without the suffix "Optional", and what each is.
 INPUTS: dict[str, str] = {
@@ -69,6 +79,8 @@ ATTRIBUTES = (
     "queryQuantMode",
     "pseType",
 )
+
+_INT32 = np.dtype(np.int32)
 
 # Positions among phase one's arguments.
 QUERY, KEY, VALUE = 0, 1, 2
@@ -164,6 +176,12 @@ def members(
     if not value:
         raise invalid(parameter, "an array, or a list of one array for each sequence", "an empty list")
     return [describe(member, f"{parameter}[{position}]") for position, member in enumerate(value)]
+
+
+def element_shape(tensor: Tensor) -> tuple[int, ...]:
+    """Give the shape of a key or value in elements: eight INT4 are in an item of int32."""
+    shape = tensor.shape
+    return (*shape[:-1], shape[-1] * 8) if shape and tensor.dtype == _INT32 else shape
 
 
 def integer(value: object, parameter: str) -> int:
