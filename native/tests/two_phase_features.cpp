@@ -78,7 +78,8 @@ Answer answer_of(const Meaning& m) {
     return answer;
 }
 
-// A call and its buffers. `row_axis` and `key_axis`: token axes, of which the used tokens begin at `row_first`, `key_first`.
+// A call and its buffers. `row_axis` and `key_axis`: token axes, of which the used tokens begin at `row_first` and
+// `key_first`.
 struct Plan {
     explicit Plan(const Meaning& meaning, aclDataType type = ACL_FLOAT16) : m(meaning), type(type) {
         a.num_heads = kHeads;
@@ -399,25 +400,24 @@ void test_versions() {
         aclOpExecutor* executor = nullptr;
         aclnnStatus status = -1;
         std::string layout = a.input_layout;
-#define FIRST a.query, a.key, a.value, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, \
-              nullptr, nullptr, nullptr, nullptr, nullptr
+#define NONE nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr
+#define THREE nullptr, nullptr, nullptr
+#define FIRST a.query, a.key, a.value, NONE, NONE
 #define ATTRIBUTES kHeads, a.scale_value, INT_MAX, INT_MAX, layout.data(), kKvHeads, 0, 1, 0, 0, true
 #define LAST a.attention_out, a.softmax_lse, &size, &executor
         if (version == 1) status = aclnnFusedInferAttentionScoreGetWorkspaceSize(FIRST, ATTRIBUTES, LAST);
         if (version == 2) {
-            status = aclnnFusedInferAttentionScoreV2GetWorkspaceSize(FIRST, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                                                     nullptr, nullptr, ATTRIBUTES, 0, 0, LAST);
+            status = aclnnFusedInferAttentionScoreV2GetWorkspaceSize(FIRST, NONE, ATTRIBUTES, 0, 0, LAST);
         }
         if (version == 3) {
-            status = aclnnFusedInferAttentionScoreV3GetWorkspaceSize(FIRST, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                                                     nullptr, nullptr, nullptr, nullptr, nullptr,
-                                                                     ATTRIBUTES, 0, 0, LAST);
+            status = aclnnFusedInferAttentionScoreV3GetWorkspaceSize(FIRST, NONE, THREE, ATTRIBUTES, 0, 0, LAST);
         }
         if (version == 4) {
-            status = aclnnFusedInferAttentionScoreV4GetWorkspaceSize(FIRST, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                                                     nullptr, nullptr, nullptr, nullptr, nullptr,
-                                                                     nullptr, nullptr, ATTRIBUTES, 0, 0, 0, LAST);
+            status = aclnnFusedInferAttentionScoreV4GetWorkspaceSize(FIRST, NONE, THREE, nullptr, nullptr, ATTRIBUTES, 0, 0, 0,
+                                                                     LAST);
         }
+#undef NONE
+#undef THREE
 #undef FIRST
 #undef ATTRIBUTES
 #undef LAST
@@ -452,9 +452,9 @@ void test_merged_scales() {
     const Arguments& a = p.a;
     std::fill(p.out.begin(), p.out.end(), kPoison);
     const aclnnStatus status = aclnnFusedInferAttentionScoreGetWorkspaceSize(
-        a.query, a.key, a.value, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, merged,
-        nullptr, nullptr, nullptr, nullptr, kHeads, a.scale_value, INT_MAX, INT_MAX, layout.data(), kKvHeads, 0, 1, 0, 0,
-        true, a.attention_out, a.softmax_lse, &size, &executor);
+        a.query, a.key, a.value, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+        merged, nullptr, nullptr, nullptr, nullptr, kHeads, a.scale_value, INT_MAX, INT_MAX, layout.data(), kKvHeads, 0,
+        1, 0, 0, true, a.attention_out, a.softmax_lse, &size, &executor);
     expect(status == 0, "merged scales: " + (status == 0 ? std::string() : recent_message()));
     std::vector<char> workspace(size);
     expect(aclAttnRun(workspace.data(), size, executor, nullptr) == 0 && p.out == want, "bits with merged scales");
@@ -468,10 +468,10 @@ void test_largest_workspace() {
     uint64_t most = 0, size = 0;
     aclOpExecutor* executor = nullptr;
     const aclnnStatus status = aclnnFusedInferAttentionScoreV5GetMaxWorkspaceSize(
-        a.query, a.key, a.value, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-        nullptr, nullptr, nullptr, nullptr, nullptr, kHeads, a.scale_value, INT_MAX, INT_MAX, layout.data(), kKvHeads, 0,
-        1, 0, 0, true, 0, 0, 0, 0, a.attention_out, a.softmax_lse, &most, &executor);
+        a.query, a.key, a.value, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, kHeads, a.scale_value, INT_MAX, INT_MAX,
+        layout.data(), kKvHeads, 0, 1, 0, 0, true, 0, 0, 0, 0, a.attention_out, a.softmax_lse, &most, &executor);
     expect(status == 0, "greatest workspace: " + (status == 0 ? std::string() : recent_message()));
     std::vector<char> workspace(most);
     expect(aclAttnRun(workspace.data(), most, executor, nullptr) != 0, "an executor without lengths does not run");
