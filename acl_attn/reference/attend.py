@@ -50,7 +50,7 @@ def attend(
         Natural logarithm of the softmax denominator, sink included; +inf for a row that sees no key.
     """
     sq, heads, _ = query.shape
-    skv, kv_heads, dim_v = value.shape
+    _, kv_heads, dim_v = value.shape
     group = heads // kv_heads
     out = np.zeros((sq, heads, dim_v))
     lse = np.full((sq, heads), np.inf)

@@ -233,7 +233,7 @@ def _floats(source: Source) -> Call:
         return _rooms(source, call)
     if feature == "slope":
         rows = tuple(max(1, length) for length in call.q_lengths)
-        start = source.choose((0, 3, -100000))
+        start = source.choose((0, 3, -200))
         call = replace(
             call,
             layout=source.choose(BATCHED),

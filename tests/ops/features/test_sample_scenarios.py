@@ -24,7 +24,7 @@ E4M3 = ml_dtypes.float8_e4m3fn
 def ramp(shape: tuple[int, ...], axis: int, dtype: Any) -> Array:
     """0, 1, 2, ... along one axis: its mean is half of the last."""
     steps = np.arange(shape[axis]).reshape([-1 if i == axis % len(shape) else 1 for i in range(len(shape))])
-    return np.broadcast_to(steps, shape).astype(np.float32).astype(dtype)
+    return np.ascontiguousarray(np.broadcast_to(steps, shape).astype(np.float32).astype(dtype))
 
 
 def test_fp16_bnsd_with_bias_and_a_mask_of_ones() -> None:
