@@ -32,11 +32,11 @@ struct Features {
 
 // A buffer of bytes that are NaN in the wide formats wherever nothing was put.
 struct Buffer {
-    std::vector<uint64_t> words;
+    std::vector<uint8_t> bytes;
     void assign(Dtype dtype, int64_t elements) {
-        words.assign(static_cast<size_t>(bytes_of(dtype, elements) + 15) / 8, ~uint64_t{0});
+        bytes.assign(static_cast<size_t>(bytes_of(dtype, elements + elements % 2)), 0xff);
     }
-    void* data() { return words.data(); }
+    void* data() { return bytes.data(); }
 };
 
 struct Call {
@@ -351,18 +351,80 @@ void check_features(const Features& f) {
     std::vector<Storage> storages = {Storage::paged_tokens, Storage::paged_heads};
     if (!only_paged) storages.push_back(Storage::contiguous);
     if (f.dim % 16 == 0 && f.dim_v % 16 == 0) storages.push_back(Storage::paged_chunks);
-    std::vector<uint64_t> first;
+    std::vector<uint8_t> first;
     std::vector<float> first_lse;
     for (const Storage storage : storages) {
         Call call(f, storage);
         run(call);
         if (first.empty()) {
             check(f, call, label(f, storage));
-            first = call.out.words;
+            first = call.out.bytes;
             first_lse = call.lse;
         } else {
-            expect(call.out.words == first && call.lse == first_lse, label(f, storage) + ": other bits");
+            expect(call.out.bytes == first && call.lse == first_lse, label(f, storage) + ": other bits");
         }
+    }
+}
+
+// NaN, or another number where the type has none, in all that belongs to own token `first` and those after it.
+void spoil(Call& call, const Features& f, int64_t first) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const Sequence& s : call.p.sequences) {
+        const Problem& p = call.p;
+        const Page page = page_of(p, call.o, s);
+        for (int64_t t = first; t < s.kv_len - p.prefix_len; t++) {
+            for (int64_t h = 0; h < p.kv_heads; h++) {
+                const auto put = [&](Buffer& to, Dtype dtype, const KvLayout& l, int64_t origin, int64_t head_stride,
+                                     int64_t dim) {
+                    for (int64_t d = 0; d < dim; d++) {
+                        write_element(dtype, to.data(), kv_index(page, l, origin, head_stride, t, h, d), nan);
+                    }
+                };
+                put(call.k, p.kv_dtype, p.key, s.key_offset, s.key_head_stride, p.dim);
+                if (!p.value_is_key) put(call.v, p.kv_dtype, p.value, s.value_offset, s.value_head_stride, p.dim_v);
+                if (p.rope_dim > 0) put(call.kr, p.dtype, p.key_rope, s.key_rope_offset, s.key_rope_head_stride, p.rope_dim);
+                const auto put_scale = [&](Buffer& to, const Dequant& d, int64_t origin, int64_t dim) {
+                    if (!d.layout.paged && d.layout.token_stride == 0) return;  // shared with other tokens
+                    for (int64_t c = 0; c < dim; c++) {
+                        write_element(d.layout.dtype, to.data(), scale_index(page, d.layout, origin, t, h, c), nan);
+                    }
+                };
+                if (p.key_dequant.has_scale) put_scale(call.ks, p.key_dequant, s.key_scale_offset, p.dim);
+                if (p.value_dequant.has_scale) put_scale(call.vs, p.value_dequant, s.value_scale_offset, p.dim_v);
+            }
+        }
+        if (p.bias != BiasKind::tensor || f.bias_row_shared) continue;
+        for (int64_t head = 0; head < p.heads; head++) {
+            for (int64_t i = 0; i < s.q_len; i++) {
+                for (int64_t j = p.prefix_len + first; j < s.kv_len; j++) {
+                    write_element(p.dtype, call.bias.data(),
+                                  s.bias_offset + head * p.bias_head_stride + i * p.bias_row_stride + j, nan);
+                }
+            }
+        }
+    }
+}
+
+// Rows that do not see a spoiled key keep every bit, beside rows that see it.
+void check_containment(Features f) {
+    const int64_t unspoiled = 4;
+    f.sequences.clear();
+    for (const int64_t q_len : {6, 40}) {
+        f.sequences.push_back({q_len, 60, {kOpenFirst, f.prefix_len}});  // row i sees own keys 0 .. i
+    }
+    const Storage storage = Storage::paged_tokens;
+    Call clean(f, storage), spoiled(f, storage);
+    spoil(spoiled, f, unspoiled);
+    run(clean);
+    run(spoiled);
+    for (const Sequence& s : clean.p.sequences) {
+        const int64_t begin = bytes_of(f.out_dtype, s.out_offset);
+        const int64_t size = bytes_of(f.out_dtype, unspoiled * clean.p.out.token_stride);
+        const bool same = std::memcmp(clean.out.bytes.data() + begin, spoiled.out.bytes.data() + begin,
+                                      static_cast<size_t>(size)) == 0 &&
+                          std::memcmp(clean.lse.data() + s.lse_offset, spoiled.lse.data() + s.lse_offset,
+                                      sizeof(float) * static_cast<size_t>(unspoiled * clean.p.heads)) == 0;
+        expect(same, label(f, storage) + ": an invisible key changed a row");
     }
 }
 
@@ -441,7 +503,10 @@ std::vector<Features> cases() {
 int main() {
     using namespace engine_test;
     for_each_target([](int) {
-        for (const Features& f : cases()) check_features(f);
+        for (const Features& f : cases()) {
+            check_features(f);
+            check_containment(f);
+        }
     });
     return finish("engine_features");
 }
