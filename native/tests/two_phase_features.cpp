@@ -388,6 +388,39 @@ void test_post_quant() {
     p.check("INT8 output", 0.6);
 }
 
+// sparseMode 9 of the fourth version.
+void test_tree() {
+    Plan p(sampled());
+    const auto hides = [](const Dims& at) { return at[2] > at[1] || (at[1] + at[2] + at[0]) % 3 == 1; };
+    p.m.bias = [=](int64_t b, int64_t, int64_t i, int64_t j) {
+        const int64_t in_tree = j - (kKeys - kRows);
+        return in_tree >= 0 && hides({b, i, in_tree}) ? -kInfinity : 0.0;
+    };
+    p.fill();
+    const aclTensor* mask = p.bytes({kBatch, kRows, kRows}, ACL_BOOL, hides);
+    const Answer want = answer_of(p.m);
+    const Arguments& a = p.a;
+    std::string layout = a.input_layout;
+    uint64_t size = 0;
+    aclOpExecutor* executor = nullptr;
+    const aclnnStatus status = aclnnFusedInferAttentionScoreV4GetWorkspaceSize(
+        a.query, a.key, a.value, nullptr, mask, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+        nullptr, nullptr, nullptr, nullptr, kHeads, a.scale_value, INT_MAX, INT_MAX, layout.data(), kKvHeads, 9, 1, 0,
+        0, true, 0, 0, 0, a.attention_out, a.softmax_lse, &size, &executor);
+    expect(status == 0, "tree: " + (status == 0 ? std::string() : recent_message()));
+    std::vector<char> workspace(size);
+    expect(aclAttnRun(workspace.data(), size, executor, nullptr) == 0, "tree runs");
+    double error = 0.0;
+    for (size_t o = 0; o < want.out.size(); ++o) {
+        error = std::max(error, std::fabs(decode(p.out[o], p.type) - want.out[o]));
+    }
+    expect(error < 4e-3, "tree: output error " + std::to_string(error));
+    p.a.sparse_mode = 9;
+    p.a.atten_mask = mask;
+    expect(call(p.a) == 561002, "the newest version has no trees");
+}
+
 // The older entry points give the newest one's bits.
 void test_versions() {
     Plan p(sampled());
@@ -413,8 +446,8 @@ void test_versions() {
             status = aclnnFusedInferAttentionScoreV3GetWorkspaceSize(FIRST, NONE, THREE, ATTRIBUTES, 0, 0, LAST);
         }
         if (version == 4) {
-            status = aclnnFusedInferAttentionScoreV4GetWorkspaceSize(FIRST, NONE, THREE, nullptr, nullptr, ATTRIBUTES, 0, 0, 0,
-                                                                     LAST);
+            status = aclnnFusedInferAttentionScoreV4GetWorkspaceSize(FIRST, NONE, THREE, nullptr, nullptr, ATTRIBUTES, 0,
+                                                                     0, 0, LAST);
         }
 #undef NONE
 #undef THREE
@@ -496,6 +529,7 @@ int main() {
     test_left_padding();
     test_antiquant();
     test_post_quant();
+    test_tree();
     test_versions();
     test_merged_scales();
     test_largest_workspace();

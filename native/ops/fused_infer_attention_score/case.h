@@ -98,7 +98,8 @@ struct Case {
     int64_t mask_rows() const { return pads_query() ? q.tokens : longest_q; }
     int64_t mask_columns() const { return pads_kv() ? k.front().tokens : prefix_len + longest_kv; }
     // Modes 2 to 4 are formulas; the tensor that products want with them carries nothing.
-    bool reads_mask() const { return mask != nullptr && call.sparse_mode <= 1; }
+    bool reads_mask() const { return mask != nullptr && (call.sparse_mode <= 1 || is_tree()); }
+    bool is_tree() const { return call.sparse_mode == 9; }
     geometry::SparseMode sparse_mode() const { return static_cast<geometry::SparseMode>(call.sparse_mode); }
 };
 

@@ -8,6 +8,7 @@ namespace acl_attn::ops::fia {
 namespace {
 
 const char* mode_text(const Facts& f) {
+    if (f.is_tree) return "mask of a tree at the end of the keys";
     switch (f.sparse_mode) {
         case geometry::SparseMode::window:
             return f.problem.has_mask ? "mask, and window from the first column" : "none";
@@ -95,7 +96,7 @@ std::string sequence_text(size_t b, const engine::Sequence& s) {
 
 Facts facts_of(const Case& c, const engine::Problem& problem) {
     return {problem, c.layout->name, c.storage, c.key->size(), static_cast<int>(c.cache), c.sparse_mode(),
-            c.pads_query() || c.pads_kv()};
+            c.pads_query() || c.pads_kv(), c.is_tree()};
 }
 
 std::string describe(const Facts& f) {

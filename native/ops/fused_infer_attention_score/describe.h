@@ -18,6 +18,7 @@ struct Facts {
     int cache_rank = 0;
     geometry::SparseMode sparse_mode = geometry::SparseMode::window;
     bool is_padded = false;
+    bool is_tree = false;
 };
 
 Facts facts_of(const Case& subject, const engine::Problem& problem);

@@ -70,7 +70,7 @@ uint64_t largest_workspace(const Case& c, const engine::Problem& problem) {
         const bool alone = c.packs_kv();
         for (const engine::Sequence& s : problem.sequences) {
             sequences.push_back(sequence(s, length, alone ? c.prefix_len + c.longest_kv : s.kv_len));
-            if (alone) break;
+            if (alone || (packed && static_cast<int64_t>(sequences.size()) * length >= c.longest_q)) break;
         }
         most = std::max(most, bytes(problem, std::move(sequences)));
     }

@@ -4,6 +4,7 @@
 
 #include "geometry/mask.h"
 #include "ops/fused_infer_attention_score/scales.h"
+#include "ops/fused_infer_attention_score/tree.h"
 #include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
@@ -78,7 +79,7 @@ void place_tensors(const Case& c, engine::Problem& p) {
 void place_mask(const Case& c, engine::Problem& p) {
     p.has_mask = c.reads_mask();
     const geometry::MaskExtents mask =
-        p.has_mask ? geometry::mask_extents(c.mask->rank, c.mask->shape) : geometry::MaskExtents{};
+        p.has_mask && !c.is_tree() ? geometry::mask_extents(c.mask->rank, c.mask->shape) : geometry::MaskExtents{};
     p.mask_row_stride = mask.columns;
     for (int64_t b = 0; b < c.batch; ++b) {
         engine::Sequence& s = p.sequences[b];
@@ -86,6 +87,7 @@ void place_mask(const Case& c, engine::Problem& p) {
                                         s.q_len, s.kv_len);
         s.mask_offset = geometry::mask_origin(mask, b);
     }
+    place_tree(c, p);
 }
 
 engine::RowLayout rope_rows(const Case& c, engine::Problem& p) {

@@ -195,6 +195,7 @@ Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
         }
         planned->facts = facts_of(c, problem);
         planned->padding = padding_of(c);
+        planned->tree = c.kv_is_empty ? TreeMask{} : tree_of(c);
         planned->attention = engine::Attention::plan(std::move(problem));
     }
     *prepared = std::make_unique<PreparedAttention>(c, std::move(planned));

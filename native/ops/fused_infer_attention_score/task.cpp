@@ -41,6 +41,7 @@ public:
     runtime::TaskResult run() noexcept override {
         if (planned_->attention == nullptr) return {};
         if (planned_->padding) return run_padded();
+        if (planned_->tree.present) return run_tree();
         return report(planned_->attention->run(operands_of(*addresses_), workspace_));
     }
 
@@ -65,10 +66,26 @@ private:
             }
             return report(attention->run(operands_of(*addresses_), workspace));
         } catch (...) {
-            runtime::TaskResult result;
-            result.code = ACLNN_ERR_INNER;  // out of host memory: without a sentence, which would need some
-            return result;
+            return out_of_memory();
         }
+    }
+
+    runtime::TaskResult run_tree() const noexcept {
+        try {
+            engine::Operands operands = operands_of(*addresses_);
+            const std::vector<uint8_t> mask = expand(planned_->tree, planned_->facts.problem, operands.mask);
+            operands.mask = mask.data();
+            return report(planned_->attention->run(operands, workspace_));
+        } catch (...) {
+            return out_of_memory();
+        }
+    }
+
+    // Without a sentence, which would need some.
+    static runtime::TaskResult out_of_memory() noexcept {
+        runtime::TaskResult result;
+        result.code = ACLNN_ERR_INNER;
+        return result;
     }
 
     runtime::TaskResult report(const engine::Fault& fault) const noexcept {

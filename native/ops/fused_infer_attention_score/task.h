@@ -11,6 +11,7 @@
 #include "ops/fused_infer_attention_score/describe.h"
 #include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/padding.h"
+#include "ops/fused_infer_attention_score/tree.h"
 #include "ops/finding.h"
 #include "runtime/stream.h"
 
@@ -21,6 +22,7 @@ struct Planned {
     std::shared_ptr<const engine::Attention> attention;  // null: nothing to do
     Facts facts;
     Padding padding;
+    TreeMask tree;
 };
 
 // Addresses of first elements. Never changed once a task may hold them.
