@@ -86,8 +86,8 @@ inline std::array<NamedList, 2> lists(const Call& call) { return {{{"key", call.
 const char* api_name(int version);
 
 // Looks up every handle of the call and brings what has two spellings into one: INT32 key, value and prefixes hold
-// eight INT4 in an element; antiquantScale and antiquantOffset of the older entry points hold key's and value's behind one
-// another.
+// eight INT4 in an element; antiquantScale and antiquantOffset of the older entry points hold key's and value's behind
+// one another.
 void resolve(Call& call);
 
 // Optional inputs are absent as null pointers, tensors without elements, and arrays without entries.

@@ -53,9 +53,9 @@ void assume_largest(Case& c) {
 }
 
 // Which lengths want most depends on where the engine's schedule splits: by rows of a sequence that lie between powers
-// of two. So all of these are tried, with all keys. Sequences of one call may want most in different ways, some in scratch
-// memory and some in partial results; each way alone is below the maximum, so twice the maximum serves both. Where
-// sequences share one token axis, splitting keys of several can at most double the partial results of one.
+// of two. So all of these are tried, with all keys. Sequences of one call may want most in different ways, some in
+// scratch memory and some in partial results; each way alone is below the maximum, so twice the maximum serves both.
+// Where sequences share one token axis, splitting keys of several can at most double the partial results of one.
 uint64_t largest_workspace(const Case& c, const engine::Problem& problem) {
     const int64_t group = problem.heads / problem.kv_heads;
     const bool packed = c.is_packed();

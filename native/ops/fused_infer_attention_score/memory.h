@@ -26,7 +26,7 @@ struct Extents {
 
 Extents extents_of(const Case& subject);
 
-// HOST-C-02 and 03: whether every tensor has an address that its elements can have, and no output lies on another tensor.
+// HOST-C-02 and 03: every tensor has an address that its elements can have, and no output lies on another tensor.
 Finding check_memory(const Extents& extents);
 
 }  // namespace acl_attn::ops::fia

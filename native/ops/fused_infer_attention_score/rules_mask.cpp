@@ -21,7 +21,8 @@ Finding sparse_mode_known(const Case& c) {
 // Mode 1 is nothing but a tensor; modes 2 to 4 do without.
 Finding mode_has_its_mask(const Case& c) {
     if (c.mask != nullptr || (c.sparse_mode() != SparseMode::all && !c.is_tree())) return {};
-    return violated("attenMask", text("a mask for sparseMode ", c.call.sparse_mode), "nothing", "sparseMode 0 without a mask sees all keys");
+    return violated("attenMask", text("a mask for sparseMode ", c.call.sparse_mode), "nothing",
+                    "sparseMode 0 without a mask sees all keys");
 }
 
 Finding mask_rank(const Case& c) {
