@@ -126,8 +126,10 @@ def fused_infer_attention_score(
         Of quantised key and value; see `acl_attn.reference.scales`. Of a quantised query too: the scheme's scales.
     key_antiquant_mode, value_antiquant_mode : int
         How these are laid out.
-    antiquant_scale, antiquant_offset, antiquant_mode
+    antiquant_scale, antiquant_offset : ndarray, optional
         The same for key and value in one tensor, as older versions of the operator have it.
+    antiquant_mode : int
+        How these are laid out.
     dequant_scale_query : ndarray, optional
         Scales of a quantised query.
     query_quant_mode : int
