@@ -40,7 +40,7 @@ struct Extremes {
     using Code = std::remove_reference_t<decltype(V{}[0])>;
     V top = {}, bottom = ~V{};
     void add(V codes) {
-        const V magnitude = codes & static_cast<Code>(~Code{0} >> 1);
+        const V magnitude = codes & static_cast<Code>(static_cast<Code>(~Code{0}) >> 1);
         top = magnitude > top ? magnitude : top;
         const V below = magnitude - (V{} + 1);  // zeros wrap around to the largest number
         bottom = below < bottom ? below : bottom;
