@@ -19,8 +19,8 @@ extern "C" {
 
 /* Like aclnnFusedInferAttentionScoreV5GetWorkspaceSize, for a workspace that serves every call of these tensors
  * whatever its lengths: the values of actualSeqLengths and actualSeqLengthsKv are not looked at, only the number of
- * sequences (packed layouts without actualSeqLengths: any number). Sequences are as long as the token axes, paged ones as the
- * columns of blockTable times blockSize. What depends on lengths is not checked. *executor is for
+ * sequences (packed layouts without actualSeqLengths: any number). Sequences are as long as the token axes, paged ones
+ * as the columns of blockTable times blockSize. What depends on lengths is not checked. *executor is for
  * aclDestroyAclOpExecutor only: phase two refuses it. */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFusedInferAttentionScoreV5GetMaxWorkspaceSize(
     const aclTensor *query, const aclTensorList *key, const aclTensorList *value, const aclTensor *pseShiftOptional,

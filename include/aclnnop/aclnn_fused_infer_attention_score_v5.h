@@ -29,7 +29,8 @@ extern "C" {
  *                  BSH_NBSD BSND_NBSD BNSD_NBSD TND_NTD
  *                NULL means "BSH".
  * key, value     lists, of query's dtype or stored (see keyAntiquantScale). One member: shaped as query with Nkv, Skv
- *                (Tkv), D or Dv; or, with a blockTable, a paged cache whose rank names its layout, whatever inputLayout says:
+ *                (Tkv), D or Dv; or, with a blockTable, a paged cache whose rank names its layout, whatever inputLayout
+ *                says:
  *                  3 (blocks, blockSize, Nkv*D)   4 (blocks, Nkv, blockSize, D)
  *                  5 (blocks, Nkv, D/16, blockSize, 16)
  *                The block axis (ranks 4, 5: also the head axis) of a paged cache may have any positive stride.

@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 
-#include "acl_attn/max_workspace.h"
 #include "aclnnop/aclnn_fused_infer_attention_score.h"
 #include "aclnnop/aclnn_fused_infer_attention_score_v2.h"
 #include "aclnnop/aclnn_fused_infer_attention_score_v3.h"
@@ -434,6 +433,7 @@ void test_versions() {
         aclnnStatus status = -1;
         std::string layout = a.input_layout;
 #define NONE nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr
+#define TWO nullptr, nullptr
 #define THREE nullptr, nullptr, nullptr
 #define FIRST a.query, a.key, a.value, NONE, NONE
 #define ATTRIBUTES kHeads, a.scale_value, INT_MAX, INT_MAX, layout.data(), kKvHeads, 0, 1, 0, 0, true
@@ -446,10 +446,11 @@ void test_versions() {
             status = aclnnFusedInferAttentionScoreV3GetWorkspaceSize(FIRST, NONE, THREE, ATTRIBUTES, 0, 0, LAST);
         }
         if (version == 4) {
-            status = aclnnFusedInferAttentionScoreV4GetWorkspaceSize(FIRST, NONE, THREE, nullptr, nullptr, ATTRIBUTES, 0,
-                                                                     0, 0, LAST);
+            status =
+                aclnnFusedInferAttentionScoreV4GetWorkspaceSize(FIRST, NONE, THREE, TWO, ATTRIBUTES, 0, 0, 0, LAST);
         }
 #undef NONE
+#undef TWO
 #undef THREE
 #undef FIRST
 #undef ATTRIBUTES
@@ -497,14 +498,9 @@ void test_largest_workspace() {
     Plan p(sampled());
     p.fill();
     Arguments& a = p.a;
-    std::string layout = a.input_layout;
     uint64_t most = 0, size = 0;
     aclOpExecutor* executor = nullptr;
-    const aclnnStatus status = aclnnFusedInferAttentionScoreV5GetMaxWorkspaceSize(
-        a.query, a.key, a.value, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, kHeads, a.scale_value, INT_MAX, INT_MAX,
-        layout.data(), kKvHeads, 0, 1, 0, 0, true, 0, 0, 0, 0, a.attention_out, a.softmax_lse, &most, &executor);
+    const aclnnStatus status = a.largest(&most, &executor);
     expect(status == 0, "greatest workspace: " + (status == 0 ? std::string() : recent_message()));
     std::vector<char> workspace(most);
     expect(aclAttnRun(workspace.data(), most, executor, nullptr) != 0, "an executor without lengths does not run");

@@ -290,6 +290,19 @@ static void mutate(Prepared& p, const Scenario& s, Memory& memory) {
     }
 }
 
+// Whatever its lengths, a call needs no more than what was said without them.
+static void compare_workspaces(const Arguments& a, int64_t n) {
+    uint64_t size = 0, most = 0;
+    aclOpExecutor* executor = nullptr;
+    if (a.phase_one(&size, &executor) != 0) return;
+    aclDestroyAclOpExecutor(executor);
+    const aclnnStatus status = a.largest(&most, &executor);
+    expect(status == 0 && size <= most, "the greatest workspace, " + std::to_string(most) + " bytes, serves call " +
+                                            std::to_string(n) + ", which needs " + std::to_string(size) + ": " +
+                                            (status == 0 ? "" : recent_message()));
+    if (status == 0) aclDestroyAclOpExecutor(executor);
+}
+
 int main(int argc, char** argv) {
     const int64_t calls = argc > 1 ? std::atoll(argv[1]) : 20000;
     random_bits.seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20250901);
@@ -302,6 +315,7 @@ int main(int argc, char** argv) {
             Prepared p(s, 0.125 * static_cast<double>(below(9) - 2), chance(2));
             for (int64_t m = below(3); m > 0; --m) add_feature(p, s, memory);
             for (int64_t m = below(3); m > 0; --m) mutate(p, s, memory);
+            compare_workspaces(p.arguments, n);
             recent_message();
             const aclnnStatus status = call(p.arguments);
             ++outcomes[status];
