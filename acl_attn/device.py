@@ -13,6 +13,7 @@ from ._inflight import release_finished
 from ._lib import ffi, lib, text
 from ._process import call, use_device
 from .errors import invalid, type_name, wrong_type
+from .values import instance, number
 
 __all__ = ["Device", "Event", "Stream", "StreamLike", "SupportsAclStream", "device_id", "stream_pointer"]
 
@@ -247,7 +248,7 @@ class Stream(Handle):
         Event
             Complete once the stream has passed the mark.
         """
-        event = Device.current().create_event() if event is None else event
+        event = Device.current().create_event() if event is None else instance(event, Event, "event")
         call(lib.aclrtRecordEvent, "aclrtRecordEvent", event._live(), self._live())
         return event
 
@@ -259,6 +260,7 @@ class Stream(Handle):
         event : Event
             What to wait for.
         """
+        event = instance(event, Event, "event")
         call(lib.aclrtStreamWaitEvent, "aclrtStreamWaitEvent", self._live(), event._live())
 
     def close(self) -> None:
@@ -353,6 +355,7 @@ class Event(Handle):
         float
             Milliseconds.
         """
+        since = instance(since, Event, "since")
         elapsed = ffi.new("float *")
         call(lib.aclrtEventElapsedTime, "aclrtEventElapsedTime", elapsed, since._live(), self._live())
         return float(elapsed[0])
@@ -380,7 +383,10 @@ def stream_pointer(stream: StreamLike) -> ffi.CData:
     if isinstance(stream, int) and not isinstance(stream, bool):
         return _pointer(stream)
     if isinstance(stream, SupportsAclStream):
-        version, handle = stream.__acl_stream__()
+        answer = stream.__acl_stream__()
+        if not isinstance(answer, tuple) or len(answer) != 2 or not all(type(part) is int for part in answer):
+            raise wrong_type("stream", "an __acl_stream__ that gives (version, handle)", repr(answer))
+        version, handle = answer
         if version != 0:
             raise invalid("stream", "version 0 of the __acl_stream__ protocol", version)
         return _pointer(handle)
@@ -405,6 +411,7 @@ def _wait(function: Callable[..., int], api: str, *arguments: object) -> None:
 def _milliseconds(timeout: float | None) -> int:
     if timeout is None:
         return -1
-    if not timeout >= 0:
+    seconds = number(timeout, "timeout")
+    if not seconds >= 0:
         raise invalid("timeout", "seconds, at least 0", timeout)
-    return min(round(timeout * 1000), 2**31 - 1)
+    return round(min(seconds * 1000, 2**31 - 1))

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import invalid, type_name, wrong_type
+from .values import integer
 
 __all__ = ["Lengths", "LengthsLike", "as_lengths"]
 
@@ -143,7 +143,8 @@ def as_lengths(value: LengthsLike, batch: int, parameter: str, derived: str) -> 
     if isinstance(value, Lengths):
         lengths = value
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        lengths = Lengths((int(value),) * batch) if value >= 0 else _negative(parameter, int(value))
+        length = integer(value, parameter)
+        lengths = Lengths((length,) * batch) if length >= 0 else _negative(parameter, length)
     else:
         found = _integers(value, parameter)
         negative = next((position for position, length in enumerate(found) if length < 0), None)
@@ -165,15 +166,7 @@ def _integers(values: Any, parameter: str) -> tuple[int, ...]:
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "iu" or values.ndim != 1:
             raise wrong_type(parameter, "integers along one axis", f"{values.dtype} of shape {values.shape}")
-        return tuple(values.tolist())
+        values = values.tolist()
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise wrong_type(parameter, "an int, a sequence of int or a Lengths", type_name(values))
-    found = []
-    for position, value in enumerate(values):
-        if isinstance(value, (bool, np.bool_)):
-            raise wrong_type(f"{parameter}[{position}]", "an int", type_name(value))
-        try:
-            found.append(operator.index(value))
-        except TypeError:
-            raise wrong_type(f"{parameter}[{position}]", "an int", type_name(value)) from None
-    return tuple(found)
+    return tuple(integer(value, f"{parameter}[{position}]") for position, value in enumerate(values))

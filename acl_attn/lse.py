@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import invalid, type_name, wrong_type
+from .values import instance, number
 
 __all__ = ["LSE", "merge_states"]
 
@@ -55,7 +56,7 @@ class LSE:
     out_layout: str
 
     def __post_init__(self) -> None:
-        if self.out_layout not in _AXES:
+        if not isinstance(self.out_layout, str) or self.out_layout not in _AXES:
             raise invalid("out_layout", f"one of {', '.join(_AXES)}", repr(self.out_layout))
         if not isinstance(self.array, np.ndarray):
             raise wrong_type("lse", "a numpy.ndarray", type_name(self.array))
@@ -86,7 +87,8 @@ class LSE:
         LSE
             A float32 copy with this library's conventions.
         """
-        if not base > 1:
+        array = instance(array, np.ndarray, "array")
+        if not 1 < number(base, "base") < math.inf:
             raise invalid("base", "a number above 1", base)
         natural = np.where(array == empty_value, np.inf, array * math.log(base)).astype(np.float32)
         return cls(natural, out_layout)
@@ -152,6 +154,8 @@ def merge_states(
     >>> bool(np.allclose(out, acl_attn.attention(q, k, v), atol=2e-3))
     True
     """
+    out_a, out_b = instance(out_a, np.ndarray, "out_a"), instance(out_b, np.ndarray, "out_b")
+    lse_a, lse_b = instance(lse_a, LSE, "lse_a"), instance(lse_b, LSE, "lse_b")
     if lse_a.out_layout != lse_b.out_layout:
         raise invalid("lse_b", f"output layout {lse_a.out_layout}", lse_b.out_layout)
     if out_a.shape != out_b.shape or lse_a.array.shape != lse_b.array.shape:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import invalid, type_name, wrong_type
+from .values import integer
 
 __all__ = ["UNBOUNDED_TOKENS", "FiaMask", "Mask", "causal_mask_tensor"]
 
@@ -77,6 +78,23 @@ class Mask:
     right: int | None = None
     align: Align = "bottom_right"
     hidden: npt.NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name, keys in (("left", self.left), ("right", self.right)):
+            # Beyond 64 bits is as good as all.
+            if keys is not None and (not isinstance(keys, int) or isinstance(keys, bool)):
+                raise wrong_type(name, "an int or None", type_name(keys))
+            if keys is not None and keys < 0:
+                raise invalid(name, "a number of keys, or None for all", keys)
+        if self.align not in ("bottom_right", "top_left"):
+            raise invalid("align", "'bottom_right' or 'top_left'", repr(self.align))
+        if self.align == "top_left" and (self.left is not None or self.right != 0):
+            raise invalid("align", "'bottom_right' for a window", "'top_left'", "only Mask.causal has both")
+        if self.hidden is None:
+            return
+        if not isinstance(self.hidden, np.ndarray) or self.hidden.ndim != 4:
+            got = f"shape {self.hidden.shape}" if isinstance(self.hidden, np.ndarray) else type_name(self.hidden)
+            raise wrong_type("hidden", "a numpy.ndarray of shape (B, 1, Sq, Skv)", got, "use Mask.dense(...)")
 
     @classmethod
     def causal(cls, align: Align = "bottom_right") -> Mask:
@@ -177,6 +195,7 @@ class Mask:
         numpy.ndarray
             Key positions inside the sequence, ascending.
         """
+        row, sq, skv = integer(row, "row"), integer(sq, "sq"), integer(skv, "skv")
         if not 0 <= row < sq:
             raise invalid("row", f"a row in 0..{sq - 1}" if sq else "a row of a sequence that has rows", row)
         if self.hidden is not None:
@@ -200,6 +219,9 @@ class Mask:
         numpy.ndarray
             True where a key is hidden: shape ``(sq, skv)``, or ``(B, 1, sq, skv)`` for a dense mask with a batch axis.
         """
+        for name, extent in (("sq", sq), ("skv", skv)):
+            if integer(extent, name) < 0:
+                raise invalid(name, "at least 0", extent)
         if self.hidden is not None:
             hidden: npt.NDArray[np.bool_] = self.hidden[:, :, :sq, :skv] != 0
             return hidden[0, 0] if hidden.shape[0] == 1 else hidden

@@ -16,6 +16,7 @@ from ._lib import ffi, lib
 from ._process import call, reset_after_fork
 from .dtypes import as_dtype
 from .errors import ClosedError, invalid, type_name, wrong_type
+from .values import integers
 
 __all__ = ["Buffer", "WorkspaceCache", "workspace_of_stream"]
 
@@ -112,7 +113,7 @@ class Buffer:
             Writable; keeps the memory even after `close`.
         """
         element = as_dtype(dtype)
-        shape = (self.nbytes // element.itemsize,) if shape is None else tuple(shape)
+        shape = (self.nbytes // element.itemsize,) if shape is None else integers(shape, "shape")
         count = 1
         for extent in shape:
             count *= extent

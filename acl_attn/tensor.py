@@ -16,6 +16,7 @@ from ._lib import ffi, lib
 from .dtypes import DType, acl_dtype, as_dtype, dtype_name
 from .errors import check_handle, handle_error, invalid, type_name, wrong_type
 from .memory import Buffer, pointer_of
+from .values import flag, instance, integer, integers
 
 __all__ = [
     "ArrayLike",
@@ -164,12 +165,13 @@ class Tensor:
         if isinstance(ptr, bool) or not isinstance(ptr, (int, np.integer)):
             raise wrong_type("ptr", "an int", type_name(ptr))
         extents = _extents(shape, "shape")
-        if strides is not None and len(strides) != len(extents):
-            raise invalid("strides", f"{len(extents)} strides for shape {extents}", tuple(strides))
+        steps = None if strides is None else integers(strides, "strides")
+        if steps is not None and len(steps) != len(extents):
+            raise invalid("strides", f"{len(extents)} strides for shape {extents}", steps)
         if not 0 <= ptr < 2**64 or (ptr == 0 and 0 not in extents):
             raise invalid("ptr", "an address", ptr)
-        steps = None if strides is None else tuple(int(step) for step in strides)
-        return _tensor(ffi.cast("void *", int(ptr)), extents, as_dtype(dtype), steps, owner, writable)
+        is_writable = flag(writable, "writable")
+        return _tensor(ffi.cast("void *", int(ptr)), extents, as_dtype(dtype), steps, owner, is_writable)
 
     @classmethod
     def from_buffer(cls, buffer: Buffer, shape: Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0) -> Tensor:
@@ -191,6 +193,7 @@ class Tensor:
         Tensor
             The description.
         """
+        buffer, offset = instance(buffer, Buffer, "buffer"), integer(offset, "offset")
         extents, element = _extents(shape, "shape"), as_dtype(dtype)
         if not 0 <= offset <= buffer.nbytes - _count(extents) * element.itemsize:
             raise invalid("shape", f"to fit into {buffer.nbytes} bytes after offset {offset}", f"{extents} {element}")
@@ -293,6 +296,8 @@ def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
     """Describe an operand. The tensor keeps it alive."""
     if isinstance(value, Tensor):
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise wrong_type(parameter, "an array without a mask", type_name(value), "its mask would be ignored: use .data")
     array = value if isinstance(value, np.ndarray) else _import(value, parameter)
     shape, dtype = array.shape, array.dtype
     try:
@@ -380,10 +385,7 @@ def _element_strides(array: npt.NDArray[Any], parameter: str) -> tuple[int, ...]
 
 
 def _extents(shape: Sequence[int], parameter: str) -> tuple[int, ...]:
-    try:
-        extents = tuple(int(extent) for extent in shape)
-    except TypeError:
-        raise wrong_type(parameter, "a sequence of int", type_name(shape)) from None
+    extents = integers(shape, parameter)
     if any(extent < 0 for extent in extents):
         raise invalid(parameter, "extents of at least 0", extents)
     return extents

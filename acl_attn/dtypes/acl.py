@@ -83,10 +83,13 @@ def dtype_name(dtype: DType) -> str:
 
 def as_dtype(value: object, parameter: str = "dtype") -> DType:
     """Turn a dtype, scalar type or name (``"bfloat16"``, ``"hifloat8"``) into a dtype that operators know."""
+    refusal = wrong_type(parameter, "a dtype or its name, such as 'float16' or 'bfloat16'", repr(value))
+    if value is None:  # float64 to NumPy
+        raise refusal
     try:
         named = CARRIERS.get(value) if isinstance(value, str) else None
         dtype: DType = named or np.dtype(value)  # type: ignore[call-overload]
     except TypeError:
-        raise wrong_type(parameter, "a dtype or its name, such as 'float16' or 'bfloat16'", repr(value)) from None
+        raise refusal from None
     acl_dtype(dtype, parameter)
     return dtype

@@ -28,6 +28,7 @@ from ..tensor import (
     output_pointer,
     pointer_as_planned,
 )
+from ..values import flag, integer
 from .attention_call import AttentionCall, MaskLike, prepare
 from .feature_arguments import Features
 from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
@@ -165,7 +166,7 @@ def attention(
     call = prepare(
         query, key, value, layout=layout, num_heads=num_heads, num_kv_heads=num_kv_heads, q_lengths=q_lengths,
         kv_lengths=kv_lengths, mask=mask, window=window, scale=scale, block_table=block_table, block_size=block_size,
-        wants_lse=return_lse or lse_out is not None, inner_precise=inner_precise,
+        wants_lse=flag(return_lse, "return_lse") or lse_out is not None, inner_precise=inner_precise,
         features=Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant),
     )  # fmt: skip
     fia = call.fia
@@ -277,11 +278,13 @@ class Plan(OperatorPlan):
         self._keywords: dict[str, Any] = {
             "layout": layout, "num_heads": num_heads, "num_kv_heads": num_kv_heads, "q_lengths": q_lengths,
             "kv_lengths": kv_lengths, "mask": mask, "window": window, "scale": scale, "block_table": block_table,
-            "block_size": block_size, "wants_lse": return_lse or lse_out is not None, "inner_precise": inner_precise,
+            "block_size": block_size, "wants_lse": flag(return_lse, "return_lse") or lse_out is not None,
+            "inner_precise": inner_precise,
             "features": Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant),
         }  # fmt: skip
         call = prepare(query, key, value, **self._keywords, describe=as_tensor_or_placeholder)
         self._attention = call
+        self._keep_copies()
         self._later = {
             name for name, given in (("query", query), ("key", key), ("value", value)) if _has_spec(given)
         } | self._features.later()  # fmt: skip
@@ -454,6 +457,15 @@ class Plan(OperatorPlan):
         call.fia.out, call.fia.lse = fia.out, fia.lse
         self._replan(call.fia)
         self._attention, self._keywords = call, keywords
+        self._keep_copies()
+
+    def _keep_copies(self) -> None:
+        # For `update`, in place of the caller's sequences. One int for all stays one: the batch may change.
+        call, keywords = self._attention, self._keywords
+        for name, copy in (("q_lengths", call.q_lengths), ("kv_lengths", call.kv_lengths)):
+            if not isinstance(keywords[name], (int, np.integer)):
+                keywords[name] = copy
+        keywords["mask"], keywords["window"] = call.mask, None
 
     def visible_keys(self, sequence: int, row: int) -> npt.NDArray[np.int64]:
         """List the keys that a query row sees.
@@ -475,6 +487,7 @@ class Plan(OperatorPlan):
             # A dense mask is indexed by places on the token axes, which the run computes from the padding.
             raise invalid("mask", "one without an array, with left_padding", "an array")
         lengths = call.sequence_lengths()
+        sequence, row = integer(sequence, "sequence"), integer(row, "row")
         if not 0 <= sequence < len(lengths):
             raise invalid("sequence", f"a sequence in 0..{len(lengths) - 1}", sequence)
         sq, skv = lengths[sequence]

@@ -15,8 +15,9 @@ from ..layouts import Geometry, Layout, cache_geometry, find_layout
 from ..lengths import Lengths, LengthsLike, as_lengths
 from ..masks import FiaMask, Mask
 from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
+from ..values import integer, number
 from .feature_arguments import FEATURE_NAMES, NAMES_WITH_ALIBI, Features, FeatureTensor, Settings
-from .fia_call import POSITION, FiaCall, element_shape, integer, members, number, snake_case_names
+from .fia_call import POSITION, FiaCall, element_shape, members, snake_case_names
 
 __all__ = ["AttentionCall", "MaskLike", "prepare"]
 

@@ -14,8 +14,9 @@ from ..errors import invalid, type_name, wrong_type
 from ..kvcache.modes import as_mode
 from ..kvcache.pairs import QuantizedKV
 from ..tensor import ArrayLike, Spec, Tensor
+from ..values import integer, number
 from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
-from .fia_call import POSITION, integer, number
+from .fia_call import POSITION
 
 __all__ = ["FEATURE_NAMES", "NAMES_WITH_ALIBI", "FeatureTensor", "Features", "Settings"]
 

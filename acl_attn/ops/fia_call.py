@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._lib import ffi
-from ..errors import invalid, type_name, wrong_type
+from ..errors import invalid
 from ..plan import Operator
 from ..tensor import ArrayLike, HandleSet, Tensor, as_tensor
 
@@ -24,9 +23,7 @@ __all__ = [
     "FiaCall",
     "Version",
     "element_shape",
-    "integer",
     "members",
-    "number",
     "snake_case_names",
 ]
 
@@ -213,26 +210,3 @@ def element_shape(tensor: Tensor) -> tuple[int, ...]:
     """Give the shape of a key or value in elements: eight INT4 are in an item of int32."""
     shape = tensor.shape
     return (*shape[:-1], shape[-1] * 8) if shape and tensor.dtype == _INT32 else shape
-
-
-def integer(value: object, parameter: str) -> int:
-    """Read an integer of 64 bits."""
-    if isinstance(value, (bool, np.bool_)):
-        raise wrong_type(parameter, "an int", type_name(value))
-    try:
-        found = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise wrong_type(parameter, "an int", type_name(value)) from None
-    if not -(2**63) <= found < 2**63:
-        raise invalid(parameter, "an integer of 64 bits", found)
-    return found
-
-
-def number(value: object, parameter: str) -> float:
-    """Read a real number."""
-    if isinstance(value, (bool, np.bool_, str, bytes)):
-        raise wrong_type(parameter, "a number", type_name(value))
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise wrong_type(parameter, "a number", type_name(value)) from None

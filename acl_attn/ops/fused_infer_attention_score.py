@@ -18,6 +18,7 @@ from ..lengths import Lengths
 from ..masks import UNBOUNDED_TOKENS, check_mask_dtype
 from ..plan import run_once
 from ..tensor import ArrayLike, Tensor, as_output, as_tensor
+from ..values import flag, integer, number
 from .fia_call import (
     ATTRIBUTES,
     INPUTS,
@@ -26,9 +27,7 @@ from .fia_call import (
     VERSIONS,
     FiaCall,
     element_shape,
-    integer,
     members,
-    number,
     snake_case_names,
 )
 
@@ -244,7 +243,7 @@ def fused_infer_attention_score(
         integer(inner_precise, "inner_precise"),
         integer(block_size, "block_size"),
         integer(antiquant_mode, "antiquant_mode"),
-        bool(softmax_lse_flag),
+        flag(softmax_lse_flag, "softmax_lse_flag"),
         integer(key_antiquant_mode, "key_antiquant_mode"),
         integer(value_antiquant_mode, "value_antiquant_mode"),
         integer(query_quant_mode, "query_quant_mode"),
@@ -258,6 +257,8 @@ def fused_infer_attention_score(
     out = as_tensor(attention_out, "attention_out")
     out = as_output(attention_out, "attention_out", None, out.dtype)
     lse = None
+    if softmax_lse is not None and not softmax_lse_flag:
+        raise invalid("softmax_lse", "None without softmax_lse_flag", type_name(softmax_lse))
     if softmax_lse_flag:
         if softmax_lse is None:
             softmax_lse = np.empty(layout.lse_shape(geometry), np.float32)

@@ -294,7 +294,7 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream *stream, ui
 /* Waits for the stream's tasks, then destroys it. Returns a failure of theirs that was not reported yet; the stream is
  * destroyed even then. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
-/* Lets the running task finish and drops the others. */
+/* Lets the running task finish, unless it waits for an event or a callback, and drops the others. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
 /* Waits for the tasks submitted before the call. May run some of them on the calling thread. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);

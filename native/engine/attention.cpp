@@ -50,12 +50,10 @@ void check(const Problem& p) {
 class PlannedAttention final : public Attention {
 public:
     explicit PlannedAttention(Problem problem)
-        : problem_(std::move(problem)), kernels_(target_kernels(target_in_use())), threads_(thread_count()),
-          schedule_(make_schedule(problem_, threads_)) {
-        const size_t items = std::max<size_t>(schedule_.items.size(), 1);
-        slots_ = static_cast<int>(std::min<size_t>(static_cast<size_t>(threads_), items));
-        bytes_ = divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes;
-    }
+        : problem_(std::move(problem)), kernels_(target_kernels(target_in_use())),
+          threads_(worthwhile_threads(problem_, thread_count())), schedule_(make_schedule(problem_, threads_)),
+          slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
+          bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
     Fault run(const Operands& operands, void* memory) const noexcept override;
@@ -84,10 +82,10 @@ private:
 
     const Problem problem_;
     const Kernels& kernels_;
-    const int threads_;
+    const int threads_;  // that the problem is worth
     const Schedule schedule_;
-    int slots_ = 1;
-    size_t bytes_ = 0;
+    const int slots_;  // threads that a run uses at most
+    const size_t bytes_;
 };
 
 Fault PlannedAttention::find_fault(const Operands& operands) const {
@@ -336,7 +334,7 @@ std::string PlannedAttention::describe() const {
         padding += item.kind == WorkItem::padding;
     }
     const auto text = [](auto number) { return std::to_string(number); };
-    std::string out = "target: " + std::string(kernels_.name) + ", threads: " + text(slots_) + " of " + text(threads_);
+    std::string out = "target: " + std::string(kernels_.name) + ", threads: " + text(slots_);
     out += "\nshape: " + text(problem_.sequences.size()) + " sequences, heads " + text(problem_.heads) + ":" +
            text(problem_.kv_heads) + ", dims " + text(problem_.dim) + " and " + text(problem_.dim_v) + ", " +
            (problem_.dtype == Dtype::f16 ? "fp16" : "bf16");

@@ -5,13 +5,13 @@
 // chain of multiply-adds in the order of k: neither the block's shape nor its position changes a bit of it.
 #pragma once
 
+#include "engine/kernels.h"
 #include "engine/simd-inl.h"
 
 namespace acl_attn::engine {
 namespace {
 
-// As many accumulators as leave registers for kVectors columns and one row element.
-constexpr int kMr = 6;
+// With kMr rows as many accumulators as leave registers for kVectors columns and one row element.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int kVectors = 4;
 #else

@@ -38,7 +38,6 @@ template <class Bf16Operand>
 constexpr Kernels make_kernels(const char* name) {
     return {name,
             kLanes,
-            kMr,
             kNr,
             {false, Bf16Operand::kDepth == 2, false},
             {prefill<F16, Fp32Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},

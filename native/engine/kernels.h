@@ -13,6 +13,8 @@
 
 namespace acl_attn::engine {
 
+constexpr int kMr = 6;  // rows of the register block, on every target
+
 // Keys are cut into tiles on an absolute grid, so that a row's arithmetic does not depend on the rows computed beside
 // it, and long sequences into splits on a coarser grid, computed separately and merged in order.
 constexpr int kTileKeys = 256;         // prefill: keys packed at a time
@@ -157,7 +159,7 @@ struct Scratch {
 struct Kernels {
     const char* name;
     int lanes;              // fp32 numbers a vector holds
-    int mr, nr;             // rows and columns of the register block
+    int nr;                 // columns of the register block
     bool paired[3];         // by the Dtype of the products: operands are pairs of bf16, not fp32
     // By the Dtype that keys and values have when they reach the products: f16, bf16 or (dequantised) f32.
     void (*prefill[3])(const RowBlock&, const Scratch&);

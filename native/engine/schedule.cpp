@@ -10,7 +10,7 @@
 namespace acl_attn::engine {
 namespace {
 
-constexpr int32_t kRowMultiple = 48;       // of every target's register block
+constexpr int32_t kSmallestBlock = 48;     // rows; packing would cost too much for fewer
 constexpr int64_t kSplitRows = 256;        // prefill sequences with at most so many rows split their keys
 constexpr int64_t kItemsPerThread = 3;     // below, blocks are made smaller
 
@@ -37,18 +37,18 @@ Shape shape_of(const Problem& problem, const Sequence& s) {
     return {group, rows, rows <= kStreamRows};
 }
 
-// Score computations of a sequence's one kv head.
+// Scores of a sequence's one KV head, about.
 int64_t cost(const Problem& problem, const Sequence& s) {
     const Shape shape = shape_of(problem, s);
     if (shape.rows == 0) return 0;
     const int64_t first = visible(s, shape.group, 0, 1).size();
     const int64_t last = visible(s, shape.group, shape.rows - 1, shape.rows).size();
     const int64_t middle = visible(s, shape.group, shape.rows / 2, shape.rows / 2 + 1).size();
-    return (first + 2 * middle + last) * shape.rows;
+    return (first + 2 * middle + last) * shape.rows / 4 + 1;
 }
 
 int32_t choose_block_rows(const Problem& problem, int threads) {
-    for (int32_t rows = kMaxBlockRows; rows > kRowMultiple; rows /= 2) {
+    for (int32_t rows = kMaxBlockRows; rows > kSmallestBlock; rows /= 2) {
         int64_t items = 0;
         for (const Sequence& s : problem.sequences) {
             const Shape shape = shape_of(problem, s);
@@ -56,7 +56,7 @@ int32_t choose_block_rows(const Problem& problem, int threads) {
         }
         if (threads == 1 || items >= kItemsPerThread * threads) return rows;
     }
-    return kRowMultiple;
+    return kSmallestBlock;
 }
 
 // KV heads that a decode item takes together. Where a token's heads lie side by side that reads memory in its order and
@@ -144,7 +144,7 @@ public:
         // Equal blocks, the last rows first: under a causal mask these see most.
         const int64_t blocks = (shape.rows + out_.block_rows - 1) / out_.block_rows;
         const int64_t share = (shape.rows + blocks - 1) / blocks;
-        const int64_t rows = std::min<int64_t>((share + 5) / 6 * 6, out_.block_rows);
+        const int64_t rows = std::min<int64_t>((share + kMr - 1) / kMr * kMr, out_.block_rows);
         for (int32_t head = 0; head < p_.kv_heads; head++) {
             for (int64_t block = (shape.rows - 1) / rows; block >= 0; block--) {
                 add_rows(sequence, head, 1, block * rows, std::min((block + 1) * rows, shape.rows), shape);
@@ -159,6 +159,14 @@ private:
 };
 
 }  // namespace
+
+int worthwhile_threads(const Problem& problem, int threads) {
+    constexpr double kMultiplyAddsPerThread = 5e5;
+    double scores = 0;
+    for (const Sequence& s : problem.sequences) scores += static_cast<double>(cost(problem, s));
+    const double work = scores * problem.kv_heads * (problem.dim + problem.dim_v);
+    return static_cast<int>(std::clamp(work / kMultiplyAddsPerThread, 1.0, static_cast<double>(threads)));
+}
 
 Schedule make_schedule(const Problem& problem, int threads) {
     Schedule schedule;

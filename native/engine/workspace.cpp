@@ -15,8 +15,7 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     const size_t lanes = static_cast<size_t>(kernels.lanes);
     const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
-    const size_t prefill_rows =
-        round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(kernels.mr));
+    const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), kMr);
     const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
     const size_t nr = static_cast<size_t>(kernels.nr);
     const size_t tile = kTileKeys;

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meta/executor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
 #include "meta/api.h"
 #include "runtime/fork.h"
+#include "runtime/memory.h"
 
 namespace acl_attn::meta {
 namespace {
@@ -64,6 +66,11 @@ aclnnStatus check_call(const char* api, const Executor& executor, const void* wo
         return fail(ACLNN_ERR_PARAM_INVALID, text("workspaceSize: expected at least ", needed, " bytes, got ",
                                                   workspace_size));
     }
+    const size_t room = needed > 0 ? runtime::known_room(workspace) : SIZE_MAX;
+    if (room < needed) {
+        return fail(ACLNN_ERR_PARAM_INVALID, text("workspace: expected memory for ", needed, " bytes, got an address ",
+                                                  room, " bytes before the end of its allocation"));
+    }
     return ACLNN_SUCCESS;
 }
 
@@ -73,6 +80,9 @@ aclnnStatus as_aclnn(int code) {
     const char* message = aclGetRecentErrMsg();
     return fail(ACLNN_ERR_RUNTIME_ERROR, text(message == nullptr ? "" : message, " (runtime status ", code, ")"));
 }
+
+// As set_address counts members; what no list can have stays out of range.
+int64_t list_member(size_t index) { return static_cast<int64_t>(std::min<size_t>(index, INT64_MAX)); }
 
 aclnnStatus set_address(const char* api, aclOpExecutor* handle, Side side, size_t index, int64_t member,
                         const char* parameter, Kind kind, const void* tensor, void* addr) noexcept {
@@ -174,19 +184,19 @@ aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTen
 aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,
                                          aclTensorList* tensors, void* addr) {
     return set_address("aclSetDynamicInputTensorAddr", executor, Side::input, irIndex,
-                       static_cast<int64_t>(relativeIndex & INT64_MAX), "tensors", Kind::tensor_list, tensors, addr);
+                       list_member(relativeIndex), "tensors", Kind::tensor_list, tensors, addr);
 }
 
 aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,
                                           aclTensorList* tensors, void* addr) {
     return set_address("aclSetDynamicOutputTensorAddr", executor, Side::output, irIndex,
-                       static_cast<int64_t>(relativeIndex & INT64_MAX), "tensors", Kind::tensor_list, tensors, addr);
+                       list_member(relativeIndex), "tensors", Kind::tensor_list, tensors, addr);
 }
 
 aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,
                                     aclTensorList* tensors, void* addr) {
     return set_address("aclSetDynamicTensorAddr", executor, Side::either, irIndex,
-                       static_cast<int64_t>(relativeIndex & INT64_MAX), "tensors", Kind::tensor_list, tensors, addr);
+                       list_member(relativeIndex), "tensors", Kind::tensor_list, tensors, addr);
 }
 
 aclnnStatus AclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {

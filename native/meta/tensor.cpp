@@ -3,6 +3,8 @@
 //
 // aclTensor: creating, asking, changing. The object behind a handle never changes; a change puts another in its place,
 // so that whoever looked it up keeps a consistent view.
+#include <limits>
+
 #include "meta/api.h"
 #include "meta/objects.h"
 #include "runtime/elements.h"
@@ -50,8 +52,8 @@ bool is_format(aclFormat format) {
     return false;
 }
 
-// Extents, their count, and that their product fits an int64_t.
-aclnnStatus check_dims(const char* parameter, const int64_t* dims, uint64_t rank) {
+// Extents, their count, and that their product fits an int64_t: `elements`, 0 if any extent is 0.
+aclnnStatus check_dims(const char* parameter, const int64_t* dims, uint64_t rank, int64_t* elements) {
     if (rank > kMaxDims) {
         return invalid(text(parameter, "Num: expected 0 to ", kMaxDims, " axes, got ", rank));
     }
@@ -65,26 +67,17 @@ aclnnStatus check_dims(const char* parameter, const int64_t* dims, uint64_t rank
         }
         is_empty = is_empty || dims[axis] == 0;
     }
-    int64_t count = 1;
+    *elements = is_empty ? 0 : 1;
     for (uint64_t axis = 0; axis < rank && !is_empty; ++axis) {
-        if (__builtin_mul_overflow(count, dims[axis], &count)) {
+        if (__builtin_mul_overflow(*elements, dims[axis], elements)) {
             return invalid(text(parameter, ": expected a product of extents below 2^63, got more"));
         }
     }
     return ACLNN_SUCCESS;
 }
 
-int64_t product(const int64_t* dims, uint64_t rank) {
-    int64_t count = 1;
-    for (uint64_t axis = 0; axis < rank; ++axis) {
-        if (dims[axis] == 0) return 0;
-    }
-    for (uint64_t axis = 0; axis < rank; ++axis) count *= dims[axis];
-    return count;
-}
-
-// That the last element of a non-empty view lies inside the storage.
-aclnnStatus check_extent(const Tensor& tensor, bool has_storage) {
+// That the last element of a non-empty view lies inside the storage of `room` elements.
+aclnnStatus check_extent(const Tensor& tensor, int64_t room) {
     int64_t last = tensor.offset;
     for (int axis = 0; axis < tensor.rank; ++axis) {
         int64_t reach = 0;
@@ -98,8 +91,7 @@ aclnnStatus check_extent(const Tensor& tensor, bool has_storage) {
     if (__builtin_mul_overflow(last, int64_t{element_bits(tensor.dtype)}, &bits)) {
         return invalid(text("viewDims: expected a view below 2^63 bits, got ", last, " elements"));
     }
-    const int64_t room = product(tensor.storage_shape.data(), tensor.storage_shape.size());
-    if (!has_storage || last < room) return ACLNN_SUCCESS;
+    if (last < room) return ACLNN_SUCCESS;
     return invalid(text("storageDims: expected room for the view's last element, at ", last, " from the start, got ",
                         room, " elements; check viewDims, stride and offset against storageDims"));
 }
@@ -112,8 +104,11 @@ aclnnStatus build(const Arguments& given, Tensor* tensor) {
         return invalid(text("format: expected a value of aclFormat such as ACL_FORMAT_ND (2), got ",
                             static_cast<int>(given.format)));
     }
-    if (const aclnnStatus status = check_dims("viewDims", given.view_dims, given.view_rank)) return status;
-    if (const aclnnStatus status = check_dims("storageDims", given.storage_dims, given.storage_rank)) return status;
+    int64_t elements = 0, room = 0;
+    if (const aclnnStatus status = check_dims("viewDims", given.view_dims, given.view_rank, &elements)) return status;
+    if (const aclnnStatus status = check_dims("storageDims", given.storage_dims, given.storage_rank, &room)) {
+        return status;
+    }
     if (given.offset < 0) return invalid(text("offset: expected at least 0 elements, got ", given.offset));
 
     tensor->rank = static_cast<int>(given.view_rank);
@@ -134,7 +129,9 @@ aclnnStatus build(const Arguments& given, Tensor* tensor) {
     const bool has_storage = given.storage_rank > 0;
     const int64_t* storage = has_storage ? given.storage_dims : tensor->shape;
     tensor->storage_shape.assign(storage, storage + (has_storage ? given.storage_rank : given.view_rank));
-    return tensor->is_empty() ? ACLNN_SUCCESS : check_extent(*tensor, has_storage);
+    // A storage that the caller did not describe is taken to be large enough.
+    if (!has_storage) room = std::numeric_limits<int64_t>::max();
+    return elements == 0 ? ACLNN_SUCCESS : check_extent(*tensor, room);
 }
 
 aclnnStatus find_tensor(const aclTensor* handle, std::shared_ptr<const Tensor>* tensor) {

@@ -62,7 +62,11 @@ public:
         if (queue == nullptr) return {ACL_ERROR_STREAM_NOT_SUBSCRIBE, "aclrtLaunchCallback: its thread unsubscribed"};
         queue->due.push_back(report_);
         state().announce_progress();
-        if (blocks_) state().wait_for_progress(lock, -1, [&] { return report_->done; });
+        if (!blocks_) return {};
+        state().wait_for_progress(lock, -1, [&] { return report_->done || is_task_dropped(); });
+        // What its argument points to may go with the stream.
+        auto& due = queue->due;
+        if (!report_->done) due.erase(std::remove(due.begin(), due.end(), report_), due.end());
         return {};
     }
 

@@ -49,7 +49,7 @@ public:
     explicit WaitTask(std::shared_ptr<Record> record) : record_(std::move(record)) {}
     TaskResult run() noexcept override {
         Lock lock(state().mutex);
-        state().wait_for_progress(lock, -1, [&] { return record_->point.is_passed(); });
+        state().wait_for_progress(lock, -1, [&] { return record_->point.is_passed() || is_task_dropped(); });
         return {};
     }
 

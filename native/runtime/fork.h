@@ -12,7 +12,7 @@ namespace acl_attn::runtime {
 // Installs the handlers on the first call. To be called before the first use of any lock of the runtime.
 void prepare_for_fork();
 
-// Also takes `mutex`, which is never destroyed and never held while one of the runtime's own locks is wanted.
+// Also takes `mutex`, which is never destroyed, and never wanted while one of the runtime's own locks is held.
 void lock_around_fork(std::mutex* mutex);
 
 }  // namespace acl_attn::runtime

@@ -138,6 +138,13 @@ bool is_known_memory(const void* address) noexcept {
     return containing(reinterpret_cast<uintptr_t>(address)) != registry().blocks.end();
 }
 
+size_t known_room(const void* address) noexcept {
+    std::lock_guard<std::mutex> lock(registry().mutex);
+    const auto found = containing(reinterpret_cast<uintptr_t>(address));
+    if (found == registry().blocks.end()) return SIZE_MAX;
+    return found->first + found->second.size - reinterpret_cast<uintptr_t>(address);
+}
+
 aclError check_room(const char* parameter, const void* address, size_t bytes) {
     std::lock_guard<std::mutex> lock(registry().mutex);
     const auto found = containing(reinterpret_cast<uintptr_t>(address));

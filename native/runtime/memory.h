@@ -16,6 +16,9 @@ enum class MemoryKind { device, pinned, registered };
 // Whether an address lies in a known range.
 bool is_known_memory(const void* address) noexcept;
 
+// Bytes from `address` to the end of the known range that it lies in; SIZE_MAX in other memory.
+size_t known_room(const void* address) noexcept;
+
 // Checks that `bytes` from `address` on do not run past the end of the known range that `address` lies in; memory that
 // the runtime does not know passes. Keeps a message naming `parameter`.
 aclError check_room(const char* parameter, const void* address, size_t bytes);

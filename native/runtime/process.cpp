@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Initialisation counting and version questions. Nothing else depends on initialisation.
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -21,8 +23,13 @@ std::string* first_config = nullptr;  // never destroyed, like the state itself
 
 aclError read_config(const char* path, std::string* content) {
     if (path == nullptr || *path == '\0') return ACL_SUCCESS;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return fail(ACL_ERROR_INVALID_FILE, text("configPath: expected a readable file, got \"", path, "\""));
+    struct stat status = {};
+    std::ifstream file;
+    // A directory opens and then throws; a pipe or a device may never end.
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) file.open(path, std::ios::binary);
+    if (!file.is_open()) {
+        return fail(ACL_ERROR_INVALID_FILE, text("configPath: expected a readable file, got \"", path, "\""));
+    }
     content->assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     return ACL_SUCCESS;
 }

@@ -15,7 +15,9 @@
 namespace acl_attn::runtime {
 namespace {
 
+// The streams whose tasks the thread runs, innermost first: a task that waits for another stream may run its tasks.
 thread_local int task_depth = 0;
+thread_local const Stream* innermost = nullptr;
 
 // A task still running after this long is left behind; the process must not hang in exit().
 constexpr std::chrono::seconds kExitPatience(5);
@@ -58,6 +60,8 @@ private:
 }  // namespace
 
 bool is_inside_task() noexcept { return task_depth > 0; }
+
+bool is_task_dropped() noexcept { return innermost != nullptr && innermost->is_dropping(); }
 
 int Stream::push(std::unique_ptr<Task> task) {
     if (state().exiting) {
@@ -113,10 +117,12 @@ void Stream::run(Lock& lock, std::unique_ptr<Task> task, TaskResult* own) {
     runner_ = std::this_thread::get_id();
     lock.unlock();
     TaskResult result;
+    const Stream* const outer = std::exchange(innermost, this);
     ++task_depth;
     if (!skip) result = task->run();
     task.reset();  // whoever waits for the task finds what it held released
     --task_depth;
+    innermost = outer;
     lock.lock();
     if (own != nullptr) {
         *own = std::move(result);
@@ -158,7 +164,9 @@ bool Stream::wait_until(Lock& lock, uint64_t sequence, int32_t timeout_ms) {
     ++helpers_;
     while (!done()) {
         if (!running_ && !queue_.empty()) {
+            runner_helps_ = true;
             run_next(lock);
+            runner_helps_ = false;
         } else {
             ++waiters_;
             done_->wait(lock);
@@ -173,6 +181,7 @@ bool Stream::wait_until(Lock& lock, uint64_t sequence, int32_t timeout_ms) {
 void Stream::close(Lock& lock, bool drop) {
     closed_ = true;
     dropping_ = drop;
+    state().announce_progress();  // the running task may be one that waits, and give up
     wait_until(lock, submitted_, -1);
     worker_must_end_ = true;
     std::unique_ptr<std::thread> worker = std::move(worker_);
@@ -198,7 +207,7 @@ void Stream::restart_in_child(Leftovers* leftovers) {
     finished_ = submitted_ - (survives ? 1 : 0);
     failure_ = TaskResult();
     waiters_ = 0;
-    helpers_ = 0;
+    helpers_ = survives && runner_helps_ ? 1 : 0;
     work_.restart_in_child();
     done_.restart_in_child();
     static_cast<void>(worker_.release());  // neither joinable nor destructible: its thread exists in the parent only

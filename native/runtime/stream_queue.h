@@ -31,6 +31,7 @@ public:
     uint64_t finished() const { return finished_; }
     bool is_idle() const { return queue_.empty() && !running_; }
     bool is_closed() const { return closed_; }
+    bool is_dropping() const { return dropping_; }
     bool runs_on_this_thread() const { return running_ && runner_ == std::this_thread::get_id(); }
 
     // Queues `task`; its place in the order is then submitted(). On failure returns an aclError and keeps a message.
@@ -91,6 +92,7 @@ private:
     Signal done_;  // for those who wait for the stream
     int waiters_ = 0;
     int helpers_ = 0;  // of the waiters, those who will take the next task themselves
+    bool runner_helps_ = false;  // the runner is one of the helpers
     bool worker_must_end_ = false;
     std::unique_ptr<std::thread> worker_;
 };
@@ -100,6 +102,10 @@ void end_reports(Stream& stream);
 
 // Whether the calling thread is running a task of some stream.
 bool is_inside_task() noexcept;
+
+// Whether the stream whose task the calling thread runs is dropping its tasks: one that waits must give up then. State
+// lock held.
+bool is_task_dropped() noexcept;
 
 // A stream that State::streams knows.
 std::shared_ptr<Stream> open_stream(std::weak_ptr<Context> context, int32_t device);

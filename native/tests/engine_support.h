@@ -15,6 +15,9 @@
 #include <string>
 #include <vector>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "engine/attention.h"
 #include "formats/half.h"
 
@@ -63,6 +66,42 @@ inline uint16_t encode(Dtype dtype, float x) {
 inline float decode(Dtype dtype, uint16_t x) {
     return dtype == Dtype::f16 ? acl_attn::formats::decode_f16(x) : acl_attn::formats::decode_bf16(x);
 }
+
+// An array that ends where readable memory ends, so that reading one element too far faults, whatever the instruction.
+template <class T>
+class Guarded {
+public:
+    Guarded() = default;
+    Guarded(const Guarded&) = delete;
+    ~Guarded() {
+        if (memory_ != nullptr) munmap(memory_, mapped_);
+    }
+
+    void assign(size_t count, T value) {
+        const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        const size_t bytes = count * sizeof(T);
+        mapped_ = (bytes + page - 1) / page * page + page;
+        memory_ = static_cast<char*>(
+            mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (memory_ == MAP_FAILED || mprotect(memory_ + mapped_ - page, page, PROT_NONE) != 0) std::abort();
+        data_ = reinterpret_cast<T*>(memory_ + mapped_ - page - bytes);
+        count_ = count;
+        std::fill_n(data_, count, value);
+    }
+
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    size_t size() const { return count_; }
+    T& operator[](size_t i) { return data_[i]; }
+    const T& operator[](size_t i) const { return data_[i]; }
+    bool operator==(const Guarded& o) const { return count_ == o.count_ && std::equal(data_, data_ + count_, o.data_); }
+
+private:
+    char* memory_ = nullptr;
+    size_t mapped_ = 0;
+    T* data_ = nullptr;
+    size_t count_ = 0;
+};
 
 enum class Storage { contiguous, paged_tokens, paged_heads, paged_chunks };  // where K and V lie
 
@@ -129,17 +168,16 @@ struct Result {
 
 constexpr uint16_t kPoison = 0xffff;  // NaN in both formats
 
-// Logical data laid out in exactly sized arrays, NaN wherever no length reaches.
+// Logical data laid out in guarded arrays of the exact size, NaN wherever no length reaches.
 struct Laid {
     Problem problem;
     Operands operands;
-    std::vector<uint16_t> q, k, v, out;
-    std::vector<float> lse;
-    std::vector<uint8_t> mask;
-    std::vector<int32_t> table;
+    Guarded<uint16_t> q, k, v, out;
+    Guarded<float> lse;
+    Guarded<uint8_t> mask;
+    Guarded<int32_t> table;
     const void* key_member = nullptr;
     const void* value_member = nullptr;
-    int64_t rows_before = 0;  // of the first sequence: its padding
 
     Laid(const Spec& spec, const std::vector<Logical>& data, uint64_t seed = 1);
     Laid(const Laid&) = delete;
@@ -264,7 +302,7 @@ inline Laid::Laid(const Spec& spec, const std::vector<Logical>& data, uint64_t s
             s.value_offset = key * p.value.token_stride;
             key += s.kv_len;
         }
-        const auto put = [&](std::vector<uint16_t>& to, const CacheLayout& l, int64_t offset, int64_t dim,
+        const auto put = [&](Guarded<uint16_t>& to, const CacheLayout& l, int64_t offset, int64_t dim,
                              const std::vector<uint16_t>& source) {
             for (int64_t t = 0; t < s.kv_len; t++) {
                 int64_t at = offset + t * l.token_stride;

@@ -175,6 +175,8 @@ static void test_repeatable() {
     CHECK_FAILS(aclSetInputTensorAddr(executor, SIZE_MAX, tensor, &in), ACLNN_ERR_PARAM_INVALID, "index");
     CHECK_FAILS(aclSetDynamicInputTensorAddr(executor, 0, 1, list, &in), ACLNN_ERR_PARAM_INVALID, "0[1]");
     CHECK_FAILS(aclSetDynamicInputTensorAddr(executor, 0, SIZE_MAX, list, &in), ACLNN_ERR_PARAM_INVALID, "index");
+    CHECK_FAILS(aclSetDynamicInputTensorAddr(executor, 0, size_t{1} << 63, list, &in), ACLNN_ERR_PARAM_INVALID,
+                "index");
     CHECK_FAILS(aclSetDynamicOutputTensorAddr(executor, 0, 0, list, &in), ACLNN_ERR_PARAM_INVALID, "index");
     CHECK_FAILS(aclSetDynamicTensorAddr(executor, 0, 0, list, &in), ACLNN_ERR_PARAM_INVALID, "index");
     CHECK_FAILS(aclSetTensorAddr(executor, 0, nullptr, &in), ACLNN_ERR_PARAM_NULLPTR, "tensor");

@@ -126,10 +126,50 @@ static void test_busy_threads() {
     for (std::thread& thread : threads) thread.join();
 }
 
+// A task that forks, run by a thread that waits for the stream. In the child that thread waits no more.
+struct Forker {
+    std::thread::id waiting = std::this_thread::get_id();
+    pid_t child = -1;
+    static void run(void* argument) {
+        Forker* self = static_cast<Forker*>(argument);
+        if (self->child < 0 && std::this_thread::get_id() == self->waiting) self->child = fork();
+    }
+};
+
+static void test_fork_in_task() {
+    aclrtStream stream = nullptr;
+    CHECK_OK(aclrtCreateStream(&stream));
+    Forker forker;
+    const auto nothing = [](void*) { std::this_thread::sleep_for(std::chrono::microseconds(300)); };
+    std::fflush(stdout);
+    // Which thread takes a task is a matter of chance.
+    for (int round = 0; round < 1000 && forker.child < 0; ++round) {
+        CHECK_OK(aclrtLaunchHostFunc(stream, nothing, nullptr));
+        CHECK_OK(aclrtLaunchHostFunc(stream, Forker::run, &forker));
+        CHECK_OK(aclrtSynchronizeStream(stream));
+    }
+    if (forker.child == 0) {
+        alarm(60);
+        for (int round = 0; round < 3; ++round) {  // the second finds a worker asleep
+            CHECK_OK(aclrtLaunchHostFunc(stream, nothing, nullptr));
+            CHECK_OK(aclrtSynchronizeStreamWithTimeout(stream, 20000));
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        std::fflush(stdout);
+        _exit(check_failures == 0 ? 0 : 1);
+    }
+    CHECK(forker.child > 0);
+    int status = -1;
+    waitpid(forker.child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
 int main() {
     CHECK_OK(aclrtSetDevice(0));
     test_queued_work();
     test_busy_threads();
+    test_fork_in_task();
     CHECK_OK(aclrtResetDevice(0));
     CHECK_EQUAL(aclAttnGetLiveObjects(ACL_ATTN_OBJECT_STREAM), 0);
     return check_result();

@@ -14,7 +14,9 @@
 static void test_initialisation() {
     uint64_t left = 99;
     CHECK_FAILS(aclFinalize(), ACL_ERROR_REPEAT_FINALIZE, "not initialised");
-    CHECK_FAILS(aclInit("/nonexistent/acl.json"), ACL_ERROR_INVALID_FILE, "configPath");
+    for (const char* path : {"/nonexistent/acl.json", "/", "/dev/zero"}) {
+        CHECK_FAILS(aclInit(path), ACL_ERROR_INVALID_FILE, "configPath");
+    }
     CHECK_OK(aclInit(nullptr));
     CHECK_FAILS(aclInit(nullptr), ACL_ERROR_REPEAT_INITIALIZE, "counted");
     CHECK_OK(aclFinalizeReference(&left));

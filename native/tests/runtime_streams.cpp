@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Order, asynchrony, failures, destruction of streams; many threads at once.
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -134,6 +136,30 @@ static void test_destruction() {
     CHECK_EQUAL(log.entries.size(), 50);
 }
 
+// A task that waits is no reason to wait: for another stream, or for a callback that nobody runs.
+static void test_force_ends_waits() {
+    aclrtStream busy = nullptr, waiting = nullptr, calling = nullptr;
+    aclrtEvent event = nullptr;
+    Gate gate;
+    for (aclrtStream* stream : {&busy, &waiting, &calling}) CHECK_OK(aclrtCreateStream(stream));
+    CHECK_OK(aclrtCreateEvent(&event));
+    CHECK_OK(aclrtLaunchHostFunc(busy, Gate::hold, &gate));
+    CHECK_OK(aclrtRecordEvent(event, busy));
+    CHECK_OK(aclrtStreamWaitEvent(waiting, event));
+    const uint64_t thread = static_cast<uint64_t>(pthread_self());
+    CHECK_OK(aclrtSubscribeReport(thread, busy));
+    CHECK_OK(aclrtSubscribeReport(thread, calling));
+    CHECK_OK(aclrtLaunchCallback(throw_error, nullptr, ACL_CALLBACK_BLOCK, calling));
+    gate.wait_for_arrival();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // let the other two begin to wait
+    CHECK_OK(aclrtDestroyStreamForce(waiting));
+    CHECK_OK(aclrtDestroyStreamForce(calling));
+    CHECK_FAILS(aclrtProcessReport(0), ACL_ERROR_WAIT_CALLBACK_TIMEOUT, "no callback");  // it went with its stream
+    gate.open();
+    CHECK_OK(aclrtDestroyStream(busy));
+    CHECK_OK(aclrtDestroyEvent(event));
+}
+
 struct Inside {
     aclrtStream stream;
     aclError sync = 0, destroy = 0, device = 0, submit = 0;
@@ -236,6 +262,7 @@ int main() {
     test_failures();
     test_handles();
     test_destruction();
+    test_force_ends_waits();
     test_calls_from_inside_a_task();
     test_many_threads();
     test_destroy_races();

@@ -288,6 +288,40 @@ static void test_bad_block() {
     }
 }
 
+// Memory that the runtime knows is never left, and the workspace is nobody else's.
+static void test_room() {
+    Scenario s = ragged();
+    void* small = nullptr;
+    expect(aclrtMalloc(&small, 64, ACL_MEM_MALLOC_HUGE_FIRST) == 0, "allocate");
+    const auto launch = [&](Prepared& p, void* workspace) {
+        uint64_t size = 0;
+        aclOpExecutor* executor = nullptr;
+        expect(p.arguments.phase_one(&size, &executor) == 0, "plan: " + recent_message());
+        if (const aclnnStatus status = aclnnFusedInferAttentionScoreV5(workspace, size, executor, nullptr)) {
+            return status;
+        }
+        return aclrtSynchronizeStream(nullptr);
+    };
+    const auto says = [](const std::string& part) { return recent_message().find(part) != std::string::npos; };
+    Prepared p(s, kScale);
+    expect(launch(p, small) == 161002 && says("workspace: expected memory for "), "a short workspace");
+    expect(launch(p, p.out.data()) == 561002 && says("workspace: expected memory of its own, got memory that overlaps"),
+           "a workspace on top of the output");
+    Objects objects;
+    const std::vector<uint16_t> before = p.out;
+    Arguments arguments = p.arguments;
+    int64_t* dims = nullptr;
+    uint64_t rank = 0, size = 0;
+    aclOpExecutor* executor = nullptr;
+    expect(aclGetViewShape(p.arguments.query, &dims, &rank) == 0, "shape of the query");
+    arguments.query = objects.tensor(Dims(dims, dims + rank), s.type, small);
+    delete[] dims;
+    expect(arguments.phase_one(&size, &executor) == 561002 && says("query: expected memory for "),
+           "a query that is longer than its memory");
+    expect(p.out == before, "nothing was written");
+    expect(aclrtFree(small) == 0, "free");
+}
+
 static void test_description() {
     Scenario s;
     s.layout = "TND";
@@ -348,6 +382,7 @@ int main() {
     test_repeatable();
     test_handles_die_between_phases();
     test_bad_block();
+    test_room();
     test_description();
     test_threads();
     expect(live_objects() == 0, "live objects: " + std::to_string(live_objects()));

@@ -171,6 +171,52 @@ def test_refused_for_packed_layouts(change: dict[str, Any], message: str) -> Non
         acl_attn.attention(*packed, **{"q_lengths": [5, 5], "kv_lengths": [48, 48], **change})
 
 
+class Odd:
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def __acl_stream__(self) -> Any:
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"q_lengths": 2**70}, "q_lengths: expected an integer of 64 bits"),
+        ({"kv_lengths": [1, 2**63]}, r"kv_lengths\[1\]: expected an integer of 64 bits"),
+        ({"kv_lengths": np.array([2**63, 1], np.uint64)}, r"kv_lengths\[0\]: expected an integer of 64 bits"),
+        ({"scale": 10**400}, "scale: expected a number that a float can hold"),
+        ({"return_lse": "yes"}, "return_lse: expected a bool, got str"),
+        ({"return_lse": 2}, "return_lse: expected a bool, got int"),
+        ({"stream": Odd(None)}, "stream: expected an __acl_stream__ that gives"),
+        ({"stream": Odd((0,))}, "stream: expected an __acl_stream__ that gives"),
+        ({"stream": Odd((0, "a"))}, "stream: expected an __acl_stream__ that gives"),
+        ({"out": np.ma.masked_array(np.empty_like(Q))}, "out: expected an array without a mask"),
+    ],
+)
+def test_values_that_no_parameter_can_take(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(acl_attn.AclAttnError, match=message):
+        acl_attn.attention(Q, K, V, **change)
+
+
+def test_a_masked_array_is_not_taken_for_its_data() -> None:
+    with pytest.raises(acl_attn.ArgumentTypeError, match=r"query: expected an array without a mask.*use \.data"):
+        acl_attn.attention(np.ma.masked_array(Q, mask=Q > 0), K, V)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"softmax_lse": np.empty((2, 4, 5, 1), np.float32)}, "softmax_lse: expected None without softmax_lse_flag"),
+        ({"softmax_lse_flag": "no"}, "softmax_lse_flag: expected a bool, got str"),
+        ({"softmax_lse_flag": None}, "softmax_lse_flag: expected a bool, got NoneType"),
+    ],
+)
+def test_no_argument_is_ignored(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(acl_attn.AclAttnError, match=message):
+        acl_attn.fused_infer_attention_score(Q, K, V, num_heads=4, num_key_value_heads=2, input_layout="BSND", **change)
+
+
 @pytest.mark.parametrize(
     "wrong", [np.ones((2048, 2048), bool), np.zeros((2048, 2048), bool), np.tril(np.ones((2048, 2048), bool))]
 )

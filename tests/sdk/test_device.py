@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,3 +184,22 @@ def test_a_task_that_fails_is_reported_by_the_stream() -> None:
     with pytest.raises(acl_attn.AclError, match=r"block_?[tT]able"):
         stream.close()
     assert stream.is_closed
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda stream, _: stream.record(5), "event: expected an Event, got int"),
+        (lambda stream, _: stream.wait(None), "event: expected an Event, got NoneType"),
+        (lambda stream, event: event.elapsed_ms(stream), "since: expected an Event, got acl_attn.device.Stream"),
+        (lambda stream, _: stream.synchronize("x"), "timeout: expected a number, got str"),
+        (lambda _, event: event.synchronize(1j), "timeout: expected a number, got complex"),
+        (lambda _, event: event.synchronize(float("nan")), "timeout: expected seconds"),
+    ],
+)
+def test_arguments_of_the_wrong_type(use: Any, message: str) -> None:
+    with Device(0).create_stream() as stream:
+        event = stream.record()
+        with pytest.raises(acl_attn.AclAttnError, match=message):
+            use(stream, event)
+        stream.synchronize(float("inf"))

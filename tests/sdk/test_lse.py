@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,3 +91,15 @@ def test_refused() -> None:
         merge_states(np.zeros((1, 2, 4)), a, np.zeros((2, 1, 4)), LSE(np.zeros((1, 2, 1), np.float32), "NTD"))
     with pytest.raises(acl_attn.InvalidArgumentError, match="out_b"):
         merge_states(np.zeros((1, 2, 4)), a, np.zeros((1, 2, 5)), a)
+
+
+@pytest.mark.parametrize("position", range(4))
+def test_merging_something_else_is_refused(position: int) -> None:
+    out, lse = np.ones((1, 2, 2, 8), np.float16), LSE(np.ones((1, 2, 2, 1), np.float32), "BSND")
+    arguments: list[Any] = [out, lse, out, lse]
+    arguments[position] = None
+    name = ("out_a", "lse_a", "out_b", "lse_b")[position]
+    with pytest.raises(acl_attn.ArgumentTypeError, match=f"{name}: expected an? .*, got NoneType"):
+        merge_states(*arguments)
+    with pytest.raises(acl_attn.InvalidArgumentError, match="out_layout: expected one of"):
+        LSE(lse.array, [])  # type: ignore[arg-type]

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -104,3 +106,20 @@ def test_refused() -> None:
         Mask.window(1, 0.5)  # type: ignore[arg-type]
     with pytest.raises(acl_attn.InvalidArgumentError, match="align"):
         Mask.causal("left")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"left": "a"}, "left: expected an int or None, got str"),
+        ({"left": 1.5}, "left: expected an int or None, got float"),
+        ({"right": -5}, "right: expected a number of keys"),
+        ({"right": 0, "align": "middle"}, "align: expected 'bottom_right' or 'top_left'"),
+        ({"left": 3, "right": 0, "align": "top_left"}, "align: expected 'bottom_right' for a window"),
+        ({"hidden": [[1]]}, "hidden: expected a numpy.ndarray of shape"),
+        ({"hidden": np.zeros((5, 7), bool)}, "hidden: expected a numpy.ndarray of shape"),
+    ],
+)
+def test_fields_that_make_no_mask(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(acl_attn.AclAttnError, match=message):
+        Mask(**fields)

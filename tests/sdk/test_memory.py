@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -214,3 +215,25 @@ def test_the_workspace_cache_is_bounded() -> None:
     assert cache.nbytes() == large.nbytes
     cache.clear()
     assert cache.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda _: acl_attn.Spec((2.7,), "float16"), r"shape\[0\]: expected an int, got float"),
+        (lambda _: acl_attn.Spec("33", "float16"), "shape: expected a sequence of int, got str"),
+        (lambda _: acl_attn.Spec((True,), "float16"), r"shape\[0\]: expected an int, got bool"),
+        (lambda _: acl_attn.Spec((2**70,), "float16"), r"shape\[0\]: expected an integer of 64 bits"),
+        (lambda _: acl_attn.Spec((2,), None), "dtype: expected a dtype or its name"),
+        (lambda b: Tensor.from_ptr(b.address, (2, 2), "float16", strides=(1.5, 1)), r"strides\[0\]: expected an int"),
+        (lambda b: Tensor.from_ptr(b.address, (2, 2), "float16", strides=5), "strides: expected a sequence of int"),
+        (lambda b: Tensor.from_ptr(b.address, (2,), "float16", writable="no"), "writable: expected a bool"),
+        (lambda _: Tensor.from_buffer(b"x", (2,), "float16"), "buffer: expected a Buffer, got bytes"),
+        (lambda b: Tensor.from_buffer(b, (2,), "float16", offset=1.5), "offset: expected an int, got float"),
+        (lambda b: b.as_array("float16", 5), "shape: expected a sequence of int, got int"),
+        (lambda b: b.as_array("float16", (2.5,)), r"shape\[0\]: expected an int, got float"),
+    ],
+)
+def test_shapes_are_read_as_integers_and_never_rounded(use: Any, message: str) -> None:
+    with Buffer(64) as buffer, pytest.raises(acl_attn.AclAttnError, match=message):
+        use(buffer)

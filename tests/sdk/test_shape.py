@@ -21,6 +21,7 @@ LAYERS = (
     ("_native",),
     ("_lib",),
     ("errors",),
+    ("values",),
     ("dtypes.carriers",),
     ("dtypes.acl", "dtypes.hifloat8_codes", "dtypes.packed", "dtypes.scales"),
     ("dtypes.convert",),

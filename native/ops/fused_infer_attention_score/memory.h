@@ -29,4 +29,7 @@ Extents extents_of(const Case& subject);
 // HOST-C-02 and 03: every tensor has an address that its elements can have, and no output lies on another tensor.
 Finding check_memory(const Extents& extents);
 
+// A run writes to its workspace while it reads its inputs and writes its outputs.
+Finding check_workspace(const Extents& extents, const void* workspace, uint64_t bytes);
+
 }  // namespace acl_attn::ops::fia

@@ -72,6 +72,9 @@ public:
         if (was_retargeted_) {
             if (Finding finding = check_memory(addresses_->extents)) return make_failure(std::move(finding));
         }
+        if (Finding finding = check_workspace(addresses_->extents, workspace, workspace_bytes())) {
+            return make_failure(std::move(finding));
+        }
         return make_task(planned_, addresses_, workspace);
     }
 

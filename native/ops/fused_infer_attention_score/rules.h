@@ -7,6 +7,7 @@
 
 #include "ops/fused_infer_attention_score/case.h"
 #include "ops/rule.h"
+#include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 

@@ -10,6 +10,7 @@
 #include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/rules.h"
 #include "ops/tensors.h"
+#include "runtime/memory.h"
 
 namespace acl_attn::ops::fia {
 namespace {
@@ -57,9 +58,14 @@ Finding address_fits(const std::string& name, const Extent& extent) {
     if (extent.span.begin == extent.span.end) return {};
     if (extent.address == nullptr) return violated(name, "the address of its data", "a null address");
     const size_t excess = reinterpret_cast<uintptr_t>(extent.address) % extent.alignment;
-    if (excess == 0) return {};
-    return violated(name, text("an address that ", extent.alignment, " divides"),
-                    text("one that is ", excess, " bytes off"));
+    if (excess != 0) {
+        return violated(name, text("an address that ", extent.alignment, " divides"),
+                        text("one that is ", excess, " bytes off"));
+    }
+    const size_t room = runtime::known_room(extent.address);
+    if (extent.span.end <= 0 || static_cast<size_t>(extent.span.end) <= room) return {};
+    return violated(name, text("memory for ", extent.span.end, " bytes from its address on"),
+                    text("an address ", room, " bytes before the end of its allocation"));
 }
 
 std::string input_name(const Extent& input) { return Touched{input.index, input.member, nullptr, false}.input_name(); }
@@ -74,6 +80,10 @@ Finding addresses_fit(const Extents& extents) {
     return {};
 }
 
+Finding not_apart(const char* written, const std::string& other) {
+    return violated(written, "memory of its own", text("memory that overlaps ", other));
+}
+
 // The engine reads inputs while it writes outputs.
 Finding outputs_apart(const Extents& extents) {
     const auto overlap = [](const Extent& a, const Extent& b) {
@@ -82,12 +92,11 @@ Finding outputs_apart(const Extents& extents) {
     for (const Extent& out : extents.outputs) {
         for (const Extent& input : extents.inputs) {
             if (!overlap(out, input)) continue;
-            return violated(kOutputNames[out.index], "memory of its own",
-                            text("memory that overlaps ", input_name(input)));
+            return not_apart(kOutputNames[out.index], input_name(input));
         }
     }
     if (extents.outputs.size() == 2 && overlap(extents.outputs[0], extents.outputs[1])) {
-        return violated("softmaxLse", "memory of its own", "memory that overlaps attentionOut");
+        return not_apart("softmaxLse", "attentionOut");
     }
     return {};
 }
@@ -118,6 +127,17 @@ Extents extents_of(const Case& c) {
 Finding check_memory(const Extents& extents) {
     if (Finding finding = addresses_fit(extents)) return named(std::move(finding), "HOST-C-02");
     return named(outputs_apart(extents), "HOST-C-03");
+}
+
+Finding check_workspace(const Extents& extents, const void* workspace, uint64_t bytes) {
+    const ByteSpan span{true, 0, static_cast<int64_t>(bytes)};
+    for (const Extent& input : extents.inputs) {
+        if (overlap(span, workspace, input.span, input.address)) return not_apart("workspace", input_name(input));
+    }
+    for (const Extent& out : extents.outputs) {
+        if (overlap(span, workspace, out.span, out.address)) return not_apart("workspace", kOutputNames[out.index]);
+    }
+    return {};
 }
 
 const Group<Case> kMemoryRules{kRules, std::size(kRules)};

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plain values as callers pass them: integers, numbers, flags; each refused in its parameter's name."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .errors import invalid, type_name, wrong_type
+
+__all__ = ["flag", "instance", "integer", "integers", "number"]
+
+
+def integer(value: object, parameter: str) -> int:
+    """Read an integer of 64 bits."""
+    if isinstance(value, (bool, np.bool_)):
+        raise wrong_type(parameter, "an int", type_name(value))
+    try:
+        found = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise wrong_type(parameter, "an int", type_name(value)) from None
+    if not -(2**63) <= found < 2**63:
+        raise invalid(parameter, "an integer of 64 bits", found)
+    return found
+
+
+def integers(values: object, parameter: str) -> tuple[int, ...]:
+    """Read a sequence of integers of 64 bits."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise wrong_type(parameter, "a sequence of int", type_name(values))
+    return tuple(integer(value, f"{parameter}[{position}]") for position, value in enumerate(values))
+
+
+def number(value: object, parameter: str) -> float:
+    """Read a real number."""
+    if isinstance(value, (bool, np.bool_, str, bytes)):
+        raise wrong_type(parameter, "a number", type_name(value))
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise invalid(parameter, "a number that a float can hold", "a larger one") from None
+    except (TypeError, ValueError):
+        raise wrong_type(parameter, "a number", type_name(value)) from None
+
+
+def flag(value: object, parameter: str) -> bool:
+    """Read a truth value: only what is one, so that "no" does not mean yes."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise wrong_type(parameter, "a bool", type_name(value))
+
+
+def instance(value: object, kind: type[Any], parameter: str) -> Any:
+    """Read an object of a class."""
+    if isinstance(value, kind):
+        return value
+    article = "an" if kind.__name__[0] in "AEIOUL" else "a"
+    raise wrong_type(parameter, f"{article} {kind.__name__}", type_name(value))
