@@ -380,7 +380,8 @@ class Plan(OperatorPlan):
         else:
             raise invalid("value", "None, as planned", type_name(value), "make a new plan")
         features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant)
-        self._add_features(pointers, features)
+        if call.extras or features.is_given():
+            self._add_features(pointers, features)
         if out is None:
             out = self._outputs["out"]
             if out is None:

@@ -54,7 +54,12 @@ def features(before: bool) -> int:
         call = replace(draw_call(ReplayedSource(seed=seed)), block_gap=0)
         arguments = build(call)
         safe = {name: _guarded(part, before) for name, part in arguments.items()}
-        results = [acl_attn.fused_infer_attention_score(**given, softmax_lse_flag=True) for given in (safe, arguments)]
+        try:
+            results = [
+                acl_attn.fused_infer_attention_score(**given, softmax_lse_flag=True) for given in (safe, arguments)
+            ]
+        except acl_attn.UnsupportedError:
+            continue
         for got, want in zip(*results, strict=True):
             assert_same_bits(got.view(np.uint8), want.view(np.uint8), name=repr(call))
         compared += 1
