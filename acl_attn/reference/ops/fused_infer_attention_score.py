@@ -77,6 +77,7 @@ def fused_infer_attention_score(
     inner_precise: int = 1,
     softmax_lse_flag: bool = False,
     profile: str = "I",
+    version: int = 5,  # noqa: ARG001 - says which entry point takes the parameters, and nothing about the result
 ) -> tuple[Float64, Float64 | None]:
     """Fused attention in float64, with the arguments of the operator.
 
@@ -144,6 +145,8 @@ def fused_infer_attention_score(
         0 to 3; without influence on the result.
     softmax_lse_flag : bool
         Whether to return the second result.
+    version : int
+        Without influence on the result.
     profile : {"I", "D"}
         Of quantised caches: "I" computes with what they stand for, "D" rounds that to the query's dtype as the device
         does.

@@ -91,6 +91,25 @@ def test_quantised_output(kv_format: str) -> None:
     check(replace(DECODE, kv_format=kv_format, out_format=kv_format, out_per_channel=True))
 
 
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("offsets", [False, True])
+def test_older_versions_take_the_scales_of_key_and_value_in_one_tensor(mode: int, offsets: bool) -> None:
+    call = replace(DECODE, kv_format="int8", modes=(mode, mode), offsets=offsets, seed=7)
+    given = arguments(call)
+    want = run(given)
+    del given["key_antiquant_mode"], given["value_antiquant_mode"]
+    shape = (2, 2, 64) if mode == 0 else (2, 3, given["key_antiquant_scale"].shape[-1])
+    for kind in ("scale", "offset") if offsets else ("scale",):
+        sides = [given.pop(f"{side}_antiquant_{kind}") for side in ("key", "value")]
+        dtype = given["query"].dtype if mode == 0 else np.float32
+        given[f"antiquant_{kind}"] = np.stack(sides).reshape(shape).astype(dtype)
+    given.update(antiquant_mode=mode, version=4)
+    got = run(given)
+    compare(call, given, *got)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_the_offset_comes_before_the_scale() -> None:
     given = arguments(replace(DECODE, q_lengths=(1,), kv_lengths=(1,), kv_format="int8", per_tensor=True, offsets=True))
     given["value"][...] = 5

@@ -12,6 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import acl_attn
 from acl_attn.dtypes import pack_float4
@@ -221,8 +222,8 @@ def test_fp8_with_scales_per_token_and_head() -> None:
     np.testing.assert_allclose(lse[..., 0], np.array([[0.5, 2.0], [1.0, 4.0]]) + np.log(keys), rtol=1e-6)
 
 
-def test_grouped_heads_of_a_paged_cache() -> None:
-    # Older entry points have this sample: 4 query heads on 2 key heads, causal from the bottom right.
+@pytest.mark.parametrize("version", [4, 5])
+def test_grouped_heads_of_a_paged_cache(version: int) -> None:
     keys = 5
     key = np.zeros((3, 2, 16, 64), np.float16)
     value = np.full((3, 2, 16, 64), np.nan, np.float16)
@@ -243,12 +244,14 @@ def test_grouped_heads_of_a_paged_cache() -> None:
         sparse_mode=3,
         atten_mask=np.triu(np.ones((2048, 2048), np.bool_), 1),
         softmax_lse_flag=True,
+        version=version,
     )
     np.testing.assert_array_equal(out[..., 0], [[1.5, 1.5, 11.5, 11.5], [2, 2, 12, 12]])
     np.testing.assert_allclose(lse[..., 0], np.broadcast_to(np.log([[4], [5]]), (2, 4)), rtol=1e-6)
 
 
-def test_decode_mla_with_rope() -> None:
+@pytest.mark.parametrize("version", [4, 5])
+def test_decode_mla_with_rope(version: int) -> None:
     rows, keys = 1, 4
     key = ramp((1, keys, 512), 1, np.float16)
     rope = np.zeros((1, keys, 64), np.float16)
@@ -266,6 +269,7 @@ def test_decode_mla_with_rope() -> None:
         query_rope=query_rope,
         key_rope=rope,
         softmax_lse_flag=True,
+        version=version,
     )
     # Head 0 sees token 2 twice as heavy: (0 + 1 + 2 * 2 + 3) / 5; head 1 sees all alike.
     np.testing.assert_allclose(out[0, 0].reshape(2, 512)[:, 0].astype(float), [1.6, 1.5], rtol=1e-3)
