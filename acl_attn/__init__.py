@@ -31,11 +31,13 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .kvcache import AntiquantMode, QuantizedKV, dequantize_kv, pad_heads, pad_tnd, quantize_kv
 from .lengths import Lengths
 from .lse import LSE, merge_states
 from .masks import Mask
 from .memory import Buffer
 from .ops.attention import Plan, attention
+from .ops.features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .ops.fused_infer_attention_score import fused_infer_attention_score
 from .tensor import Spec, Tensor
 
@@ -44,6 +46,8 @@ __all__ = [
     "AclAttnError",
     "AclAttnWarning",
     "AclError",
+    "Alibi",
+    "AntiquantMode",
     "ArgumentTypeError",
     "BackendMissingError",
     "Buffer",
@@ -53,15 +57,22 @@ __all__ = [
     "Environment",
     "Event",
     "InvalidArgumentError",
+    "KvQuant",
+    "LeftPadding",
     "Lengths",
     "Mask",
     "OutOfMemoryError",
+    "OutQuant",
     "Plan",
+    "Prefix",
+    "QuantizedKV",
+    "Rope",
     "Spec",
     "Stream",
     "Tensor",
     "UnsupportedError",
     "attention",
+    "dequantize_kv",
     "environment",
     "fused_infer_attention_score",
     "get_cpu_target",
@@ -71,6 +82,9 @@ __all__ = [
     "get_num_threads",
     "live_objects",
     "merge_states",
+    "pad_heads",
+    "pad_tnd",
+    "quantize_kv",
     "set_cpu_target",
     "set_num_threads",
     "shutdown",

@@ -30,16 +30,18 @@ __all__ = ["Call", "Operator", "OperatorPlan", "Slot", "run_once", "workspace_ca
 
 @dataclass(frozen=True)
 class Operator:
-    """A pair of C functions."""
+    """The C functions of an operator."""
 
     name: str
     phase_one: Callable[..., int]
     phase_two: Callable[..., int]
+    max_workspace: Callable[..., int] | None  # phase one for the longest sequences that the tensors have room for
 
     @classmethod
     def named(cls, name: str) -> Operator:
         """Look an operator up by the name of its phase two."""
-        return cls(name, getattr(lib, f"{name}GetWorkspaceSize"), getattr(lib, name))
+        max_workspace = getattr(lib, f"{name}GetMaxWorkspaceSize", None)
+        return cls(name, getattr(lib, f"{name}GetWorkspaceSize"), getattr(lib, name), max_workspace)
 
 
 class Call(Protocol):
@@ -65,6 +67,22 @@ def _phase_one(call: Call, arguments: list[Any]) -> tuple[int, ffi.CData]:
     if status:
         raise error(status, f"{operator.name}GetWorkspaceSize", call.parameter_names)
     return size[0], executor[0]
+
+
+def _max_workspace(call: Call) -> int:
+    operator = call.operator
+    if operator.max_workspace is None:
+        raise TypeError(f"max_workspace_bytes: expected an operator that tells it, got {operator.name}")
+    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
+    handles = HandleSet()
+    try:
+        status = operator.max_workspace(*call.arguments(handles), size, executor)
+        if status:
+            raise error(status, f"{operator.name}GetMaxWorkspaceSize", call.parameter_names)
+        lib.aclDestroyAclOpExecutor(executor[0])
+    finally:
+        handles.destroy()
+    return int(size[0])
 
 
 def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -> None:
@@ -188,6 +206,12 @@ class OperatorPlan:
     def workspace_bytes(self) -> int:
         """Scratch memory that a run needs."""
         return self._live().workspace_bytes
+
+    @property
+    def max_workspace_bytes(self) -> int:
+        """Scratch memory that a run needs at most, whatever lengths `update` is given."""
+        self._live()
+        return _max_workspace(self._call)
 
     def describe(self) -> str:
         """Say in words what a run does: geometry, path taken, work items.

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._lib import ffi, lib
-from .dtypes import DType, acl_dtype, as_dtype
+from .dtypes import DType, acl_dtype, as_dtype, dtype_name
 from .errors import check_handle, handle_error, invalid, type_name, wrong_type
 from .memory import Buffer, pointer_of
 from .values import flag, instance, integer, integers
@@ -76,7 +76,8 @@ class Tensor:
     Attributes
     ----------
     shape : tuple of int
-        Shape.
+        Shape, as operators see it: of a packed 4-bit dtype the last axis counts elements, two of which an array has in
+        an item.
     dtype : numpy.dtype
         Element type.
     strides : tuple of int or None
@@ -98,7 +99,7 @@ class Tensor:
     6.0
     """
 
-    __slots__ = ("_code", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
+    __slots__ = ("_code", "_items", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
 
     shape: tuple[int, ...]
     dtype: DType
@@ -107,6 +108,7 @@ class Tensor:
     is_writable: bool
     _pointer: ffi.CData
     _code: int  # the aclDataType
+    _items: tuple[int, ...]  # shape of an array, whose items may hold several elements
 
     def __init__(self) -> None:
         raise TypeError("Tensor: expected Tensor.from_array(array) or Tensor.from_ptr(...), got Tensor()")
@@ -206,7 +208,7 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return _count(self.shape) * self.dtype.itemsize
+        return _count(self.shape) * self.dtype.itemsize // _elements_per_item(self._code)
 
     def as_array(self) -> npt.NDArray[Any]:
         """Look at the memory as an array, without a copy (host target).
@@ -216,20 +218,23 @@ class Tensor:
         numpy.ndarray
             Keeps the tensor, and by it the owner.
         """
-        strides = None if self.strides is None else tuple(step * self.dtype.itemsize for step in self.strides)
+        packing, strides = _elements_per_item(self._code), self.strides
+        if strides is not None:
+            strides = (*(step // packing for step in strides[:-1]), *strides[-1:])
+            strides = tuple(step * self.dtype.itemsize for step in strides)
         # Types of ml_dtypes have no type string of their own.
         carrier = self.dtype if self.dtype.isbuiltin == 1 else np.dtype(f"V{self.dtype.itemsize}")
         interface = {
             "version": 3,
             "typestr": carrier.str,
-            "shape": self.shape,
+            "shape": self._items,
             "strides": strides,
             "data": (self.address, not self.is_writable),
         }
         return np.asarray(_View(self, interface)).view(self.dtype)
 
     def __repr__(self) -> str:
-        return f"Tensor({self.shape}, {self.dtype}, {self.address:#x})"
+        return f"Tensor({self.shape}, {dtype_name(self.dtype)}, {self.address:#x})"
 
 
 class _View:
@@ -252,12 +257,39 @@ def _tensor(
     tensor = Tensor.__new__(Tensor)
     tensor._pointer = pointer
     tensor._code = acl_dtype(dtype, parameter)
+    tensor._items = shape
+    packing = _elements_per_item(tensor._code)
+    if packing > 1:
+        shape, strides = _unpacked(shape, strides, packing, parameter)
     tensor.shape = shape
     tensor.dtype = dtype
     tensor.strides = strides
     tensor.owner = owner
     tensor.is_writable = is_writable
     return tensor
+
+
+# Dispatching on the code is what keeps this off the hot path: comparing dtypes takes longer than the rest of a call.
+_PACKINGS = {lib.ACL_INT4: 2, lib.ACL_FLOAT4_E2M1: 2}
+
+
+def _elements_per_item(code: int) -> int:
+    return _PACKINGS.get(code, 1)
+
+
+def _unpacked(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, packing: int, parameter: str
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Count elements instead of items, along the last axis."""
+    if not shape:
+        raise invalid(parameter, "an axis along which elements are packed", "a scalar")
+    if strides is not None:
+        if shape[-1] > 1 and strides[-1] != 1:
+            raise invalid(
+                parameter, "packed elements side by side", f"a last stride of {strides[-1]}", "copy the array"
+            )
+        strides = (*(step * packing for step in strides[:-1]), 1)
+    return (*shape[:-1], shape[-1] * packing), strides
 
 
 def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
@@ -282,7 +314,7 @@ def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, d
     """Describe an array that an operator writes: dense, writable, and of the shape and dtype that the result has."""
     tensor = as_tensor(value, parameter)
     if tensor.dtype != dtype:
-        raise wrong_type(parameter, f"dtype {dtype}", f"dtype {tensor.dtype}")
+        raise wrong_type(parameter, f"dtype {dtype_name(dtype)}", f"dtype {dtype_name(tensor.dtype)}")
     if shape is not None and tensor.shape != shape:
         raise invalid(parameter, f"shape {shape}", tensor.shape)
     if tensor.strides is not None:
@@ -297,7 +329,7 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi
 
     The pointer keeps an array's memory, but not a tensor's owner. On the path of every run, so NumPy arrays go by.
     """
-    if type(value) is np.ndarray and value.shape == planned.shape and value.dtype == planned.dtype:
+    if type(value) is np.ndarray and value.shape == planned._items and value.dtype == planned.dtype:
         try:
             pointer = ffi.from_buffer(value)
         except (BufferError, ValueError):
@@ -307,7 +339,12 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi
                 return pointer
     tensor = as_tensor(value, parameter)
     if tensor.dtype != planned.dtype:
-        raise wrong_type(parameter, f"dtype {planned.dtype} as planned", f"dtype {tensor.dtype}", "make a new plan")
+        raise wrong_type(
+            parameter,
+            f"dtype {dtype_name(planned.dtype)} as planned",
+            f"dtype {dtype_name(tensor.dtype)}",
+            "make a new plan",
+        )
     if tensor.shape != planned.shape or tensor.strides != planned.strides:
         raise invalid(parameter, f"{_form(planned)} as planned", _form(tensor), "make a new plan")
     return tensor._pointer

@@ -31,6 +31,16 @@ if importlib.util.find_spec("acl_attn") is None:
 import acl_attn  # noqa: E402 - after the path is right
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--property-cases",
+        type=int,
+        default=None,
+        metavar="N",
+        help="run N random calls in tests/ops/test_property.py, other ones each time, instead of a few fixed ones",
+    )
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
     """Fail a test that leaves objects of the library behind."""

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from .._lib import ffi
 from ..device import Device, StreamLike, device_id
-from ..errors import invalid
+from ..errors import invalid, type_name
+from ..kvcache.pairs import QuantizedKV
 from ..lengths import LengthsLike
 from ..lse import LSE
 from ..masks import Mask
@@ -29,6 +30,8 @@ from ..tensor import (
 )
 from ..values import flag, integer
 from .attention_call import AttentionCall, MaskLike, prepare
+from .feature_arguments import Features
+from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .fia_call import KEY, OUT, QUERY, VALUE
 from .fia_call import LSE as LSE_ARGUMENT
 
@@ -38,7 +41,7 @@ __all__ = ["Plan", "attention"]
 def attention(
     query: ArrayLike,
     key: ArrayLike | Sequence[ArrayLike],
-    value: ArrayLike | Sequence[ArrayLike],
+    value: ArrayLike | Sequence[ArrayLike] | None,
     *,
     layout: str | None = None,
     num_heads: int | None = None,
@@ -50,6 +53,14 @@ def attention(
     scale: float | None = None,
     block_table: ArrayLike | None = None,
     block_size: int | None = None,
+    rope: Rope | None = None,
+    bias: ArrayLike | None = None,
+    alibi: Alibi | None = None,
+    sink: ArrayLike | None = None,
+    prefix: Prefix | None = None,
+    left_padding: LeftPadding | None = None,
+    kv_quant: KvQuant | QuantizedKV | None = None,
+    out_quant: OutQuant | None = None,
     out: ArrayLike | None = None,
     lse_out: ArrayLike | None = None,
     return_lse: bool = False,
@@ -57,7 +68,7 @@ def attention(
     stream: StreamLike | None = None,
     device: Device | None = None,
 ) -> Any:
-    """Compute ``softmax(query @ key.T * scale + mask) @ value`` for each head.
+    """Compute ``softmax(query @ key.T * scale + bias) @ value`` for each head, over the keys that the mask leaves.
 
     Parameters
     ----------
@@ -68,6 +79,7 @@ def attention(
         Of query's dtype, with as many heads as query or a divisor of it. Ordered like query; or a list of one array
         for each sequence, each with its own length; or, with `block_table`, a paged cache of shape
         ``(blocks, block_size, N * D)``, ``(blocks, N, block_size, D)`` or ``(blocks, N, D / 16, block_size, 16)``.
+        With `kv_quant` of another dtype. No `value` (None) where, with `rope`, the key is the value too.
     layout : str, optional
         Order of axes: ``"BSH"``, ``"BSND"``, ``"BNSD"``, ``"TND"``, ``"NTD"``, or two of them as in ``"BNSD_BSND"``,
         the second for the output. ``"BSND"`` for a query of rank 4 and ``"TND"`` for one of rank 3 without it.
@@ -83,14 +95,33 @@ def attention(
         Keys before and after its own position that a row sees, -1 for all; the last query stands at the last key.
         A window of W tokens, the own one included, is ``(W - 1, 0)``. With ``mask="causal"`` none after.
     scale : float, optional
-        What scores are multiplied by; ``1 / sqrt(D)`` without it.
+        What scores are multiplied by; ``1 / sqrt(D)`` without it, where D counts the channels of `rope`. Needed where
+        the key is the value too: no shape tells which head dim the model had before projections were absorbed.
     block_table : array-like, optional
         Of dtype int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that
         `kv_lengths` does not reach are not read.
     block_size : int, optional
         Tokens of a block; taken from the cache's shape without it.
+    rope : Rope, optional
+        Rotary channels of query and key that are kept apart (MLA).
+    bias : array-like, optional
+        Added to the scaled scores: of query's dtype, ``(B or 1, N, S or 1, keys)``, keys at least as many as the token
+        axis of key has.
+    alibi : Alibi, optional
+        Bias by distance instead.
+    sink : array-like, optional
+        A further logit of each head, in the denominator only: of query's dtype, ``(N,)``. It is not scaled.
+    prefix : Prefix, optional
+        Keys and values that stand before those of every sequence.
+    left_padding : LeftPadding, optional
+        That sequences stand at the end of their token axes.
+    kv_quant : KvQuant or QuantizedKV, optional
+        How to read key and value of dtype int8, int4_x2, int32 (eight INT4), hifloat8, float8_e4m3fn or
+        float4_e2m1fn_x2.
+    out_quant : OutQuant, optional
+        How to quantise the output.
     out : array-like, optional
-        Where to write the output: C-contiguous, writable, of query's dtype.
+        Where to write the output: C-contiguous, writable, of query's dtype, or that of `out_quant`.
     lse_out : array-like, optional
         Where to write the log-sum-exp: float32, C-contiguous, writable. Implies `return_lse`.
     return_lse : bool
@@ -136,6 +167,7 @@ def attention(
         query, key, value, layout=layout, num_heads=num_heads, num_kv_heads=num_kv_heads, q_lengths=q_lengths,
         kv_lengths=kv_lengths, mask=mask, window=window, scale=scale, block_table=block_table, block_size=block_size,
         wants_lse=flag(return_lse, "return_lse") or lse_out is not None, inner_precise=inner_precise,
+        features=Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant),
     )  # fmt: skip
     fia = call.fia
     result, fia.out = _output(out, "out", call.out_spec)
@@ -186,6 +218,8 @@ class Plan(OperatorPlan):
         Which blocks of a paged cache hold a sequence. Its contents are read by each run.
     block_size : int, optional
         Tokens of a block.
+    rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant : optional
+        Features, as for `attention`; their arrays may be a `Spec`.
     out, lse_out : array-like, optional
         Where each run writes that is not given another place. Without it each run makes a new array.
     return_lse : bool
@@ -215,7 +249,7 @@ class Plan(OperatorPlan):
         self,
         query: ArrayLike | Spec,
         key: ArrayLike | Spec | Sequence[ArrayLike | Spec],
-        value: ArrayLike | Spec | Sequence[ArrayLike | Spec],
+        value: ArrayLike | Spec | Sequence[ArrayLike | Spec] | None,
         *,
         layout: str | None = None,
         num_heads: int | None = None,
@@ -227,6 +261,14 @@ class Plan(OperatorPlan):
         scale: float | None = None,
         block_table: ArrayLike | None = None,
         block_size: int | None = None,
+        rope: Rope | None = None,
+        bias: ArrayLike | Spec | None = None,
+        alibi: Alibi | None = None,
+        sink: ArrayLike | Spec | None = None,
+        prefix: Prefix | None = None,
+        left_padding: LeftPadding | None = None,
+        kv_quant: KvQuant | QuantizedKV | None = None,
+        out_quant: OutQuant | None = None,
         out: ArrayLike | None = None,
         lse_out: ArrayLike | None = None,
         return_lse: bool = False,
@@ -238,13 +280,14 @@ class Plan(OperatorPlan):
             "kv_lengths": kv_lengths, "mask": mask, "window": window, "scale": scale, "block_table": block_table,
             "block_size": block_size, "wants_lse": flag(return_lse, "return_lse") or lse_out is not None,
             "inner_precise": inner_precise,
+            "features": Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant),
         }  # fmt: skip
         call = prepare(query, key, value, **self._keywords, describe=as_tensor_or_placeholder)
         self._attention = call
         self._keep_copies()
         self._later = {
             name for name, given in (("query", query), ("key", key), ("value", value)) if _has_spec(given)
-        }  # fmt: skip
+        } | self._features.later()  # fmt: skip
         self._outputs = {"out": out, "lse_out": lse_out}
         fia = call.fia
         # The addresses of phase one are replaced before each run; the first ones only have to be there.
@@ -253,12 +296,18 @@ class Plan(OperatorPlan):
             Slot(QUERY, 0),
             *(Slot(KEY, 1, is_list=True, member=member) for member in range(len(fia.key))),
             *(Slot(VALUE, 2, is_list=True, member=member) for member in range(len(fia.value))),
+            *(Slot(place.position, place.position) for place in call.extras),
             Slot(OUT, 0, is_output=True),
         ]
         if call.lse_spec is not None:
             fia.lse = _first_output(lse_out, "lse_out", call.lse_spec)
             slots.append(Slot(LSE_ARGUMENT, 1, is_output=True))
         super().__init__(fia, slots, device_id(device))
+
+    @property
+    def _features(self) -> Features:
+        found: Features = self._keywords["features"]
+        return found
 
     @property
     def out_spec(self) -> Spec:
@@ -276,6 +325,14 @@ class Plan(OperatorPlan):
         key: ArrayLike | Sequence[ArrayLike] | None = None,
         value: ArrayLike | Sequence[ArrayLike] | None = None,
         *,
+        rope: Rope | None = None,
+        bias: ArrayLike | None = None,
+        alibi: Alibi | None = None,
+        sink: ArrayLike | None = None,
+        prefix: Prefix | None = None,
+        left_padding: LeftPadding | None = None,
+        kv_quant: KvQuant | QuantizedKV | None = None,
+        out_quant: OutQuant | None = None,
         out: ArrayLike | None = None,
         lse_out: ArrayLike | None = None,
         stream: StreamLike | None = None,
@@ -287,6 +344,9 @@ class Plan(OperatorPlan):
         ----------
         query, key, value : array-like or sequence of array-likes, optional
             Arrays of the planned shape, dtype and strides. Without one, the array that the plan was made with.
+        rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant : optional
+            Features with other arrays of the planned shape, dtype and strides, and otherwise as planned. Without one,
+            what the plan was made with.
         out, lse_out : array-like, optional
             Where to write; what the plan was made with, or else a new array.
         stream : Stream, int or object with ``__acl_stream__``, optional
@@ -313,7 +373,15 @@ class Plan(OperatorPlan):
         fia = call.fia
         pointers = [self._pointer(query, "query", fia.query)]
         self._add_members(pointers, key, "key", fia.key)
-        self._add_members(pointers, value, "value", fia.value)
+        if not call.value_is_key:
+            self._add_members(pointers, value, "value", fia.value)
+        elif value is None:
+            pointers.extend(pointers[1:])
+        else:
+            raise invalid("value", "None, as planned", type_name(value), "make a new plan")
+        features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant)
+        if call.extras or features.is_given():
+            self._add_features(pointers, features)
         if out is None:
             out = self._outputs["out"]
             if out is None:
@@ -322,13 +390,13 @@ class Plan(OperatorPlan):
         if call.lse_spec is None:
             if lse_out is not None:
                 raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
-            self._run(pointers, (query, key, value, out), stream, workspace)
+            self._run(pointers, (query, key, value, features, out), stream, workspace)
             return out
         lse_out = self._outputs["lse_out"] if lse_out is None else lse_out
         if lse_out is None:
             lse_out = np.empty(call.lse_spec.shape, call.lse_spec.dtype)
         pointers.append(output_pointer(lse_out, "lse_out", call.lse_spec))
-        self._run(pointers, (query, key, value, out, lse_out), stream, workspace)
+        self._run(pointers, (query, key, value, features, out, lse_out), stream, workspace)
         return out, _typed_lse(lse_out, call)
 
     def _pointer(self, given: ArrayLike | None, parameter: str, planned: Tensor) -> ffi.CData:
@@ -360,6 +428,11 @@ class Plan(OperatorPlan):
                 for position, member in enumerate(given)
             )
 
+    def _add_features(self, pointers: list[ffi.CData], features: Features) -> None:
+        planned = self._attention.extras
+        given = features.replacing(self._features) if features.is_given() else {}
+        pointers.extend(self._pointer(given.get(place), place.name, planned[place]) for place in planned)
+
     def update(self, *, kv_lengths: LengthsLike | None = None, q_lengths: LengthsLike | None = None) -> None:
         """Change the sequences' lengths, for runs from now on.
 
@@ -380,7 +453,8 @@ class Plan(OperatorPlan):
         if q_lengths is not None:
             keywords["q_lengths"] = q_lengths
         fia = self._attention.fia
-        call = prepare(fia.query, fia.key, fia.value, **keywords)
+        value = None if self._attention.value_is_key else fia.value
+        call = prepare(fia.query, fia.key, value, **keywords, describe=as_tensor_or_placeholder)
         call.fia.out, call.fia.lse = fia.out, fia.lse
         self._replan(call.fia)
         self._attention, self._keywords = call, keywords
@@ -407,14 +481,18 @@ class Plan(OperatorPlan):
         Returns
         -------
         numpy.ndarray
-            Positions of keys inside the sequence, ascending.
+            Positions of keys inside the sequence, ascending. With a prefix they count from its beginning.
         """
-        lengths = self._attention.sequence_lengths()
+        call = self._attention
+        if self._features.left_padding is not None and call.mask is not None and call.mask.hidden is not None:
+            # A dense mask is indexed by places on the token axes, which the run computes from the padding.
+            raise invalid("mask", "one without an array, with left_padding", "an array")
+        lengths = call.sequence_lengths()
         sequence, row = integer(sequence, "sequence"), integer(row, "row")
         if not 0 <= sequence < len(lengths):
             raise invalid("sequence", f"a sequence in 0..{len(lengths) - 1}", sequence)
         sq, skv = lengths[sequence]
-        return (self._attention.mask or Mask()).visible_keys(row, sq, skv, sequence)
+        return (call.mask or Mask()).visible_keys(row, sq, skv, sequence)
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"workspace {self.workspace_bytes} bytes"

@@ -16,7 +16,8 @@ from ..lengths import Lengths, LengthsLike, as_lengths
 from ..masks import FiaMask, Mask
 from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
 from ..values import integer, number
-from .fia_call import POSITION, FiaCall, members, snake_case_names
+from .feature_arguments import FEATURE_NAMES, NAMES_WITH_ALIBI, Features, FeatureTensor, Settings
+from .fia_call import POSITION, FiaCall, element_shape, members, snake_case_names
 
 __all__ = ["AttentionCall", "MaskLike", "prepare"]
 
@@ -24,6 +25,7 @@ MaskLike: TypeAlias = Literal["causal", "causal_top_left"] | Mask
 
 _MASK, _TABLE = POSITION["attenMask"], POSITION["blockTable"]
 _Q_LENGTHS, _KV_LENGTHS = POSITION["actualSeqLengths"], POSITION["actualSeqLengthsKv"]
+_PREFIX_LENGTH = POSITION["actualSharedPrefixLen"]
 
 # What `attention` calls the C parameters that it calls otherwise.
 _RENAMED = {
@@ -39,41 +41,57 @@ _RENAMED = {
     "attention_out": "out",
     "softmax_lse": "lse_out",
 }
-_NAMES = {c_name: _RENAMED.get(name, name) for c_name, name in snake_case_names().items()}
+_NAMES = {
+    c_name: FEATURE_NAMES.get(c_name.removesuffix("Optional"), _RENAMED.get(name, name))
+    for c_name, name in snake_case_names().items()
+}
+_NAMES_WITH_ALIBI = {
+    c_name: NAMES_WITH_ALIBI.get(c_name.removesuffix("Optional"), name) for c_name, name in _NAMES.items()
+}
 
 _FULL = Mask().to_fia()
 _FLOAT32 = np.dtype(np.float32)
+_NO_SETTINGS = Settings()
+_ABSORBED_DIM = 512  # where it comes with rope, keys are latent vectors, and values the same ones
 
 
 class AttentionCall:
     """A call, and what the plan needs to know of it beside the operator's parameters."""
 
-    __slots__ = ("fia", "kv_lengths", "layout", "lse_spec", "mask", "out_spec", "q_lengths", "shape")
+    __slots__ = (
+        *("extras", "fia", "kv_lengths", "layout", "lse_spec", "mask", "out_spec", "prefix_length", "q_lengths"),
+        *("shape", "value_is_key"),
+    )
 
     fia: FiaCall
+    extras: dict[FeatureTensor, Tensor]
     layout: Layout
     shape: Geometry  # of the query
     mask: Mask | None
+    value_is_key: bool  # no value was given
+    prefix_length: int
     q_lengths: Lengths | None
     kv_lengths: Lengths | None
     out_spec: Spec
     lse_spec: Spec | None
 
     def sequence_lengths(self) -> list[tuple[int, int]]:
-        """List the query rows and keys of each sequence."""
+        """List the query rows and keys of each sequence, a shared prefix included."""
         batch = self.shape.batch if self.q_lengths is None else self.q_lengths.batch
         rows = (self.shape.tokens,) * batch if self.q_lengths is None else self.q_lengths.per_sequence
         if self.kv_lengths is not None:
-            return list(zip(rows, self.kv_lengths.per_sequence, strict=True))
-        heads = self.fia.attributes[5]
-        keys = [self.layout.geometry(key.shape, heads, "key").tokens for key in self.fia.key]
-        return list(zip(rows, keys if len(keys) > 1 else keys * batch, strict=True))
+            keys = list(self.kv_lengths.per_sequence)
+        else:
+            heads = self.fia.attributes[5]
+            keys = [self.layout.geometry(element_shape(key), heads, "key").tokens for key in self.fia.key]
+            keys = keys if len(keys) > 1 else keys * batch
+        return [(row, key + self.prefix_length) for row, key in zip(rows, keys, strict=True)]
 
 
 def prepare(
     query: ArrayLike | Spec,
     key: ArrayLike | Spec | Sequence[ArrayLike | Spec],
-    value: ArrayLike | Spec | Sequence[ArrayLike | Spec],
+    value: ArrayLike | Spec | Sequence[ArrayLike | Spec] | None,
     *,
     layout: str | None,
     num_heads: int | None,
@@ -87,17 +105,22 @@ def prepare(
     block_size: int | None,
     wants_lse: bool,
     inner_precise: int | None,
+    features: Features,
     describe: Callable[[Any, str], Tensor] = as_tensor,
 ) -> AttentionCall:
     """Turn the arguments of `attention` into a call that lacks only its outputs.
 
-    `describe` reads query, key and value; the plan's takes a `Spec` as well.
+    `describe` reads query, key, value and features; the plan's takes a `Spec` as well.
     """
     num_heads = None if num_heads is None else integer(num_heads, "num_heads")
     num_kv_heads = None if num_kv_heads is None else integer(num_kv_heads, "num_kv_heads")
     call = AttentionCall()
     query_tensor = describe(query, "query")
-    keys, values = members(key, "key", describe), members(value, "value", describe)
+    keys = members(key, "key", describe)
+    call.value_is_key = value is None
+    if value is None and features.rope is None:
+        raise invalid("value", "an array, or None with rope where the key is the value too", None)
+    values = keys if value is None else members(value, "value", describe)
     call.layout = find_layout(_default_layout(query_tensor) if layout is None else layout, "layout")
     call.shape = shape = call.layout.geometry(query_tensor.shape, num_heads, "query")
     heads = shape.heads if num_heads is None else num_heads
@@ -105,13 +128,13 @@ def prepare(
     if block_table is None:
         if block_size is not None:
             raise invalid("block_size", "None without a block_table", block_size)
-        kv_heads = _kv_heads(call.layout, keys[0].shape, num_kv_heads, shape.dim)
-        dim = call.layout.geometry(values[0].shape, kv_heads, "value").dim
+        kv_heads = _kv_heads(call.layout, element_shape(keys[0]), num_kv_heads, shape.dim)
+        dim = call.layout.geometry(element_shape(values[0]), kv_heads, "value").dim
         block_size = 0
     else:
         optional[_TABLE] = as_tensor(block_table, "block_table")
-        kv_heads, tokens, _ = cache_geometry(keys[0].shape, num_kv_heads, shape.dim, "key")
-        dim = cache_geometry(values[0].shape, kv_heads, None, "value")[2]
+        kv_heads, tokens, _ = cache_geometry(element_shape(keys[0]), num_kv_heads, shape.dim, "key")
+        dim = cache_geometry(element_shape(values[0]), kv_heads, None, "value")[2]
         block_size = tokens if block_size is None else integer(block_size, "block_size")
     kv_heads = kv_heads if num_kv_heads is None else num_kv_heads
     call.q_lengths, call.kv_lengths = _lengths(call.layout, shape, q_lengths, kv_lengths, block_table is not None)
@@ -126,20 +149,52 @@ def prepare(
     said: FiaMask = _FULL if call.mask is None else call.mask.to_fia()
     if said.atten_mask is not None:
         optional[_MASK] = as_tensor(said.atten_mask, "mask")
+    call.extras, settings = {}, _NO_SETTINGS
+    if features.is_given():
+        features.check()
+        call.extras, settings = features.describe(describe), features.settings()
+        optional.update((place.position, tensor) for place, tensor in call.extras.items())
+        lengths.update(settings.lengths)
+    call.prefix_length = _prefix_length(call, features, settings, kv_heads)
     if inner_precise is None:
-        inner_precise = 2 if call.mask is not None and call.mask.hidden is not None else 0
+        inner_precise = 2 if call.mask is not None and call.mask.hidden is not None and features.sink is None else 0
     else:
         inner_precise = integer(inner_precise, "inner_precise")
     if scale is None:
-        scale = 1 / math.sqrt(shape.dim) if shape.dim else 1.0
+        scale = _scale(call, heads)
     attributes: list[Any] = [
         heads, number(scale, "scale"), said.pre_tokens, said.next_tokens, call.layout.name.encode(), kv_heads,
-        said.sparse_mode, inner_precise, block_size, 0, wants_lse, 0, 0, 0, 0,
+        said.sparse_mode, inner_precise, block_size, 0, wants_lse, settings.key_mode, settings.value_mode, 0,
+        settings.pse_type,
     ]  # fmt: skip
-    call.out_spec = known_spec(call.layout.output_shape(shape, dim), query_tensor.dtype)
+    call.out_spec = known_spec(call.layout.output_shape(shape, dim), settings.out_dtype or query_tensor.dtype)
     call.lse_spec = known_spec(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
-    call.fia = FiaCall(query_tensor, keys, values, optional, lengths, attributes, _NAMES)
+    names = _NAMES if features.alibi is None else _NAMES_WITH_ALIBI
+    call.fia = FiaCall(query_tensor, keys, values, optional, lengths, attributes, names)
     return call
+
+
+def _scale(call: AttentionCall, heads: int) -> float:
+    """Give one over the root of the channels that a score sums over."""
+    rope = next((tensor for place, tensor in call.extras.items() if place.name == "rope.query"), None)
+    dim = call.shape.dim
+    if rope is not None:
+        if call.value_is_key or dim == _ABSORBED_DIM:
+            # The model's head dim before its projections were absorbed, such as 128 + 64, which no shape tells.
+            expected = "a number where keys are values too: 1/sqrt of the head dim before projections were absorbed"
+            raise invalid("scale", expected, None)
+        dim += call.layout.geometry(rope.shape, heads, "rope.query").dim
+    return 1 / math.sqrt(dim) if dim else 1.0
+
+
+def _prefix_length(call: AttentionCall, features: Features, settings: Settings, kv_heads: int) -> int:
+    if features.prefix is None:
+        return 0
+    for position, values in settings.lengths:
+        if position == _PREFIX_LENGTH:
+            return values[0]
+    key = next(tensor for place, tensor in call.extras.items() if place.name == "prefix.key")
+    return call.layout.geometry(element_shape(key), kv_heads, "prefix.key").tokens
 
 
 def _default_layout(query: Tensor) -> str:

@@ -1,18 +1,31 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""One call of ``aclnnFusedInferAttentionScoreV5``: its parameters in header order."""
+"""One call of ``aclnnFusedInferAttentionScoreV5``, or an older version: its parameters in header order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .._lib import ffi
 from ..errors import invalid
 from ..plan import Operator
 from ..tensor import ArrayLike, HandleSet, Tensor, as_tensor
 
-__all__ = ["ATTRIBUTES", "INPUTS", "POSITION", "FiaCall", "members", "snake_case_names"]
+__all__ = [
+    "ATTRIBUTES",
+    "INPUTS",
+    "NEWEST",
+    "POSITION",
+    "VERSIONS",
+    "FiaCall",
+    "Version",
+    "element_shape",
+    "members",
+    "snake_case_names",
+]
 
 # The C interface's inputs in header order, without the suffix "Optional", and what each is.
 INPUTS: dict[str, str] = {
@@ -67,6 +80,29 @@ ATTRIBUTES = (
     "pseType",
 )
 
+_INT32 = np.dtype(np.int32)
+
+
+class Version(NamedTuple):
+    """An entry point: the first ones of the newest's inputs and attributes."""
+
+    operator: Operator
+    inputs: int
+    attributes: int
+
+
+VERSIONS: dict[int, Version] = {
+    number: Version(Operator.named(f"aclnnFusedInferAttentionScore{suffix}"), inputs, attributes)
+    for number, suffix, inputs, attributes in (
+        (1, "", 17, 11),
+        (2, "V2", 24, 13),
+        (3, "V3", 27, 13),
+        (4, "V4", 29, 14),
+        (5, "V5", 31, 15),
+    )
+}
+NEWEST = 5
+
 # Positions among phase one's arguments.
 QUERY, KEY, VALUE = 0, 1, 2
 POSITION: dict[str, int] = {name: position for position, name in enumerate(INPUTS)}
@@ -102,6 +138,8 @@ class FiaCall:
         Values of `ATTRIBUTES`, in that order.
     parameter_names : mapping of str to str
         Python's name of each parameter, by its C name.
+    version : int
+        Of the entry point. It must have all inputs and attributes that say something.
 
     Attributes
     ----------
@@ -109,9 +147,10 @@ class FiaCall:
         The outputs; to be set before phase one.
     """
 
-    __slots__ = ("attributes", "key", "lengths", "lse", "optional", "out", "parameter_names", "query", "value")
-
-    operator = Operator.named("aclnnFusedInferAttentionScoreV5")
+    __slots__ = (
+        *("attributes", "key", "lengths", "lse", "operator", "optional", "out", "parameter_names", "query", "value"),
+        "version",
+    )
 
     def __init__(
         self,
@@ -122,6 +161,7 @@ class FiaCall:
         lengths: Mapping[int, Sequence[int]],
         attributes: list[Any],
         parameter_names: Mapping[str, str],
+        version: int = NEWEST,
     ) -> None:
         self.query = query
         self.key = key
@@ -130,6 +170,8 @@ class FiaCall:
         self.lengths = lengths
         self.attributes = attributes
         self.parameter_names = parameter_names
+        self.version = VERSIONS[version]
+        self.operator = self.version.operator
         self.out: Tensor | None = None
         self.lse: Tensor | None = None
 
@@ -145,7 +187,8 @@ class FiaCall:
         for position, values in self.lengths.items():
             inputs[position] = handles.int_array(values)
         out = handles.tensor(self.out, names["attentionOut"])
-        return [*inputs, *self.attributes, out, handles.tensor(self.lse, names["softmaxLse"])]
+        lse = handles.tensor(self.lse, names["softmaxLse"])
+        return [*inputs[: self.version.inputs], *self.attributes[: self.version.attributes], out, lse]
 
     def operands(self) -> tuple[object, ...]:
         """Give what must stay alive until the stream has passed the call."""
@@ -161,3 +204,9 @@ def members(
     if not value:
         raise invalid(parameter, "an array, or a list of one array for each sequence", "an empty list")
     return [describe(member, f"{parameter}[{position}]") for position, member in enumerate(value)]
+
+
+def element_shape(tensor: Tensor) -> tuple[int, ...]:
+    """Give the shape of a key or value in elements: eight INT4 are in an item of int32."""
+    shape = tensor.shape
+    return (*shape[:-1], shape[-1] * 8) if shape and tensor.dtype == _INT32 else shape

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..device import Device, StreamLike, device_id
@@ -18,11 +19,22 @@ from ..masks import UNBOUNDED_TOKENS, check_mask_dtype
 from ..plan import run_once
 from ..tensor import ArrayLike, Tensor, as_output, as_tensor
 from ..values import flag, integer, number
-from .fia_call import INPUTS, POSITION, FiaCall, members, snake_case_names
+from .fia_call import (
+    ATTRIBUTES,
+    INPUTS,
+    NEWEST,
+    POSITION,
+    VERSIONS,
+    FiaCall,
+    element_shape,
+    members,
+    snake_case_names,
+)
 
 __all__ = ["fused_infer_attention_score"]
 
 _NAMES = snake_case_names()
+_BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def fused_infer_attention_score(
@@ -75,23 +87,28 @@ def fused_infer_attention_score(
     pse_type: int = 0,
     attention_out: ArrayLike | None = None,
     softmax_lse: ArrayLike | None = None,
+    version: int = NEWEST,
     stream: StreamLike | None = None,
     device: Device | None = None,
 ) -> tuple[Any, Any]:
     """Compute fused attention with every parameter of ``aclnnFusedInferAttentionScoreV5``.
 
     For code that is ported from the C interface, or that needs a parameter which `attention` does not offer. The
-    operator judges the call; what the target does not offer yet raises `UnsupportedError`.
+    operator judges the call; what the target does not offer yet raises `UnsupportedError`. Older entry points, down to
+    ``aclnnFusedInferAttentionScore``, are chosen by `version`.
 
     Parameters
     ----------
     query : array-like
-        Of dtype float16 or bfloat16, ordered as `input_layout` says.
+        Of dtype float16 or bfloat16, or quantised (int8, float8_e4m3fn, hifloat8), ordered as `input_layout` says.
     key, value : array-like or sequence of array-likes
         Dense, ordered like `query`; or one array for each sequence; or, with `block_table`, a paged cache of shape
-        ``(blocks, block_size, N * D)``, ``(blocks, N, block_size, D)`` or ``(blocks, N, D / 16, block_size, 16)``.
+        ``(blocks, block_size, N * D)``, ``(blocks, N, block_size, D)`` or ``(blocks, N, D / 16, block_size, 16)``. Of
+        query's dtype, or quantised: int8, int4_x2 (or eight INT4 in an int32), hifloat8, float8_e4m3fn or
+        float4_e2m1fn_x2. With ropes and a head dim of 512 the value is not read: key's channels are the values.
     pse_shift : array-like, optional
-        Bias added to the scores (or ALiBi slopes, with `pse_type` 2 and 3).
+        Bias added to the scaled scores: of query's dtype, ``(B or 1, N, S or 1, keys)``. With `pse_type` 2 and 3 the
+        slopes of ALiBi: float32, ``(N,)``.
     atten_mask : array-like, optional
         Of dtype bool, int8 or uint8; true hides a key. For sparse modes 2, 3 and 4: shape ``(2048, 2048)``, true above
         the diagonal.
@@ -100,22 +117,23 @@ def fused_infer_attention_score(
         layouts (for paged key and value plain lengths even then), else plain lengths. A `Lengths` takes the right form
         by itself.
     deq_scale1, quant_scale1, deq_scale2, quant_scale2, quant_offset2 : array-like, optional
-        Scales of quantised calls.
+        Scales of quantised queries, of probabilities and (the last two, which come with a quantised
+        `attention_out`) of the output.
     antiquant_scale, antiquant_offset : array-like, optional
-        Scale and offset of quantised key and value together.
+        Scale and offset of quantised key and value together, on a first axis of 2; `version` 1 to 4.
     block_table : array-like, optional
         Of dtype int32, ``(B, blocks of a sequence)``: which blocks of the cache hold a sequence. Entries that the
         lengths do not reach are not read.
     query_padding_size, kv_padding_size : array-like, optional
-        Left padding.
+        Of dtype int64, ``(1,)``: sequences stand at the end of their token axis, before as many padding tokens.
     key_antiquant_scale, key_antiquant_offset : array-like, optional
         Scale and offset of a quantised key.
     value_antiquant_scale, value_antiquant_offset : array-like, optional
         Scale and offset of a quantised value.
     key_shared_prefix, value_shared_prefix : array-like, optional
-        Keys and values that stand before every sequence.
+        Keys and values that stand before every sequence; ordered like key and value, with a batch of 1.
     actual_shared_prefix_len : sequence of int, optional
-        Their length.
+        How many of them count.
     query_rope, key_rope : array-like, optional
         The rotary parts of query and key, when they come apart.
     key_rope_antiquant_scale : array-like, optional
@@ -129,7 +147,8 @@ def fused_infer_attention_score(
     num_heads : int
         Heads of the query.
     scale_value : float, optional
-        What scores are multiplied by. Without it ``1 / sqrt(head dim)``, and not the C interface's 1.0.
+        What scores are multiplied by. Without it ``1 / sqrt(head dim)``, and not the C interface's 1.0; needed with
+        `query_rope`.
     pre_tokens, next_tokens : int
         Window: keys before and after a row's own position, for sparse modes 0 and 4.
     input_layout : str
@@ -138,23 +157,27 @@ def fused_infer_attention_score(
     num_key_value_heads : int
         Heads of key and value; 0 for as many as the query has.
     sparse_mode : int
-        0 and 1: the mask decides; 2: causal from the top left; 3: causal to the bottom right; 4: band.
+        0 and 1: the mask decides; 2: causal from the top left; 3: causal to the bottom right; 4: band; 9 (`version` 4):
+        a tree's mask for the last keys.
     inner_precise : int
         0 to 3.
     block_size : int
         Tokens of a block of the cache.
     antiquant_mode : int
-        Must be 0.
+        How `antiquant_scale` goes; 0 in version 5.
     softmax_lse_flag : bool
         Whether the log-sum-exp is wanted.
     key_antiquant_mode, value_antiquant_mode, query_quant_mode : int
-        How quantised operands are scaled.
+        Which elements of quantised operands share a scale: see `AntiquantMode`.
     pse_type : int
-        What `pse_shift` means.
+        What `pse_shift` means: 0 a bias, 2 slopes by distance, 3 slopes by its root.
     attention_out : array-like, optional
-        Where to write the output: C-contiguous and writable.
+        Where to write the output: C-contiguous and writable. Its dtype says what the output is quantised to, so it is
+        needed with `quant_scale2`. Without it the output has query's dtype, or bfloat16 where query is quantised.
     softmax_lse : array-like, optional
         Where to write the log-sum-exp: float32, C-contiguous and writable.
+    version : int
+        1 to 5: the entry point. Older ones have fewer parameters.
     stream : Stream, int or object with ``__acl_stream__``, optional
         Where to queue the call; it then returns at once. Without it the call waits for its result.
     device : Device, optional
@@ -208,7 +231,7 @@ def fused_infer_attention_score(
         if query_rope is not None:
             raise invalid("scale_value", "a number (with query_rope there is no obvious default)", None)
         scale_value = 1 / math.sqrt(geometry.dim) if geometry.dim else 1.0
-    dim = _value_dim(layout, values[0].shape, kv_heads, block_table is not None)
+    dim = _value_dim(layout, element_shape(values[0]), kv_heads, block_table is not None)
     attributes = [
         heads,
         number(scale_value, "scale_value"),
@@ -227,7 +250,10 @@ def fused_infer_attention_score(
         integer(pse_type, "pse_type"),
     ]
     if attention_out is None:
-        attention_out = np.empty(layout.output_shape(geometry, dim), query_tensor.dtype)
+        if quant_scale2 is not None:
+            raise invalid("attention_out", "an array, whose dtype says what the output is quantised to", None)
+        is_quantised = query_tensor.dtype.itemsize == 1
+        attention_out = np.empty(layout.output_shape(geometry, dim), _BF16 if is_quantised else query_tensor.dtype)
     out = as_tensor(attention_out, "attention_out")
     out = as_output(attention_out, "attention_out", None, out.dtype)
     lse = None
@@ -237,7 +263,8 @@ def fused_infer_attention_score(
         if softmax_lse is None:
             softmax_lse = np.empty(layout.lse_shape(geometry), np.float32)
         lse = as_output(softmax_lse, "softmax_lse", None, np.dtype(np.float32))
-    call = FiaCall(query_tensor, keys, values, tensors, lengths, attributes, _NAMES)
+    _check_version(version, [*tensors, *lengths], attributes)
+    call = FiaCall(query_tensor, keys, values, tensors, lengths, attributes, _NAMES, version)
     call.out, call.lse = out, lse
     run_once(call, stream, device_id(device))
     return attention_out, softmax_lse if softmax_lse_flag else None
@@ -246,6 +273,20 @@ def fused_infer_attention_score(
 # The optional inputs by their Python names.
 _OPTIONAL = {_NAMES[name]: name for name in INPUTS if name not in ("query", "key", "value")}
 _TENSORS = {name for name, c_name in _OPTIONAL.items() if INPUTS[c_name] == "tensor"}
+
+
+def _check_version(version: int, positions: Sequence[int], attributes: Sequence[object]) -> None:
+    """Refuse versions that there are not, and parameters that a version does not have."""
+    known = VERSIONS.get(integer(version, "version"))
+    if known is None:
+        raise invalid("version", f"one of {', '.join(map(str, VERSIONS))}", version)
+    names = tuple(INPUTS)
+    for position in positions:
+        if position >= known.inputs:
+            raise invalid(_NAMES[names[position]], f"None, as version {version} does not have it", "one")
+    for name, value in zip(ATTRIBUTES[known.attributes :], attributes[known.attributes :], strict=True):
+        if value:
+            raise invalid(_NAMES[name], f"0, as version {version} does not have it", value)
 
 
 def _value_dim(layout: Layout, shape: tuple[int, ...], kv_heads: int, is_paged: bool) -> int:

@@ -50,11 +50,11 @@ def attend(
         Natural logarithm of the softmax denominator, sink included; +inf for a row that sees no key.
     """
     sq, heads, _ = query.shape
-    skv, kv_heads, dim_v = value.shape
+    _, kv_heads, dim_v = value.shape
     group = heads // kv_heads
     out = np.zeros((sq, heads, dim_v))
     lse = np.full((sq, heads), np.inf)
-    if skv == 0 or sq == 0:
+    if not visible.size:
         return out, lse
     alive = visible.any(axis=1)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):

@@ -85,6 +85,30 @@ def lengths_per_sequence(lengths: LengthsLike, capacities: Sequence[int], parame
     return given[:batch]
 
 
+def padded_rows(lengths: Sequence[int], capacities: Sequence[int], padding: int | None) -> list[slice]:
+    """Rows of each sequence on a token axis of its own.
+
+    Parameters
+    ----------
+    lengths, capacities : sequence of int
+        Length of each sequence, and the room it has.
+    padding : int or None
+        Rows after the sequence's last one, if sequences stand at the end of their room; negative counts as 0. None:
+        they stand at its start.
+
+    Returns
+    -------
+    list of slice
+        One per sequence. Empty if sequence and padding do not fit.
+    """
+    if padding is None:
+        return [slice(0, length) for length in lengths]
+    ends = [room - max(padding, 0) for room in capacities]
+    return [
+        slice(end - length, end) if length <= end else slice(0, 0) for end, length in zip(ends, lengths, strict=True)
+    ]
+
+
 def as_list(lengths: LengthsLike, parameter: str) -> list[int]:
     """Accept one length or several.
 

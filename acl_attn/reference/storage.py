@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from acl_attn.reference.formats import as_float64
 from acl_attn.reference.layouts import PACKED, canonical
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Contiguous:
 
     def rooms(self, batch: int) -> list[int]:
         """Tokens that each of ``batch`` sequences has room for; of a batched tensor."""
+        if self.is_packed:
+            return [len(self.tokens)] * batch
         if len(self.tokens) != batch:
             raise ValueError(f"key: expected batch {batch} as query has, got {len(self.tokens)}")
         return [self.tokens.shape[1]] * batch
@@ -100,6 +103,50 @@ class Members:
         if len(self.members) != batch:
             raise ValueError(f"key: expected 1 or {batch} tensors, got {len(self.members)}")
         return [member.tokens.shape[1] for member in self.members]
+
+
+class Prefixed:
+    """Tokens that stand before every sequence, and then a sequence's own.
+
+    Parameters
+    ----------
+    prefix : Reader
+        The tokens before.
+    length : int
+        How many of them count.
+    own : Reader
+        The sequences' own.
+    """
+
+    def __init__(self, prefix: Reader, length: int, own: Reader) -> None:
+        self.prefix = prefix
+        self.length = length
+        self.own = own
+        self.dim = own.dim
+
+    def read(self, sequence: int, rows: slice) -> Float64:  # noqa: D102 - see Reader
+        shared = self.prefix.read(sequence, slice(0, self.length))
+        return np.concatenate([shared, self.own.read(sequence, rows)])
+
+
+class Shared:
+    """One sequence that every sequence reads.
+
+    Parameters
+    ----------
+    array, axes, heads, parameter
+        As for `Contiguous`; of batch 1.
+    """
+
+    def __init__(self, array: Array, axes: str, heads: int, parameter: str) -> None:
+        self.only = Contiguous(array, axes, heads, parameter)
+        self.dim = self.only.dim
+        if self.only.is_packed or len(self.only.tokens) != 1:
+            raise ValueError(f"{parameter}: expected a batched tensor of batch 1, got shape {array.shape}")
+        self.room = self.only.tokens.shape[1]
+
+    def read(self, sequence: int, rows: slice) -> Float64:  # noqa: ARG002, D102 - see Reader
+        return self.only.read(0, rows)
 
 
 class Paged:
@@ -142,35 +189,39 @@ class Paged:
         self.dim = blocks.shape[3]
 
     def read(self, sequence: int, rows: slice) -> Float64:  # noqa: D102 - see Reader
-        tokens = np.empty((rows.stop - rows.start, *self.blocks.shape[2:]))
-        for place, token in enumerate(range(rows.start, rows.stop)):
-            block = int(self.table[sequence, token // self.block_size])
-            if not 0 <= block < len(self.blocks):
-                raise ValueError(
-                    f"block_table[{sequence}][{token // self.block_size}]: "
-                    f"expected a block id in 0 to {len(self.blocks) - 1}, got {block}"
-                )
-            tokens[place] = as_float64(self.blocks[block, token % self.block_size])
-        return tokens
+        return as_float64(self.rows(self.blocks, sequence, rows))
+
+    def rows(self, blocks: Array, sequence: int, rows: slice) -> Array:
+        """Look rows of a sequence up in the blocks of this cache or in others that share its table.
+
+        Parameters
+        ----------
+        blocks : ndarray
+            Axes (block, token, ...).
+        sequence : int
+            Which sequence.
+        rows : slice
+            Its rows.
+
+        Returns
+        -------
+        ndarray
+            Axes (row, ...).
+        """
+        tokens = np.arange(rows.start, rows.stop)
+        numbers = self.table[sequence, tokens // self.block_size]
+        wrong = (numbers < 0) | (numbers >= len(blocks))
+        if wrong.any():
+            first = int(wrong.argmax())
+            raise ValueError(
+                f"block_table[{sequence}][{int(tokens[first]) // self.block_size}]: "
+                f"expected a block id in 0 to {len(blocks) - 1}, got {int(numbers[first])}"
+            )
+        found: Array = blocks[numbers, tokens % self.block_size]
+        return found
 
     def rooms(self, batch: int) -> list[int]:
         """Tokens that each of ``batch`` sequences has room for."""
         if len(self.table) < batch:
             raise ValueError(f"block_table: expected {batch} rows, got shape {self.table.shape}")
         return [self.table.shape[1] * self.block_size] * batch
-
-
-def as_float64(array: Array) -> Float64:
-    """Convert numbers to float64, exactly.
-
-    Parameters
-    ----------
-    array : ndarray
-        Of any floating dtype, those of ml_dtypes included.
-
-    Returns
-    -------
-    ndarray of float64
-        The same numbers.
-    """
-    return array.astype(np.float64)

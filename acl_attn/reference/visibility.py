@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 TOKEN_LIMIT = 2147483647
@@ -22,6 +25,7 @@ def visible_keys(
     pre_tokens: int = TOKEN_LIMIT,
     next_tokens: int = TOKEN_LIMIT,
     hidden: NDArray[Any] | None = None,
+    is_windowed: bool = True,
 ) -> NDArray[np.bool_]:
     """Tell which keys each query row of one sequence sees.
 
@@ -31,11 +35,14 @@ def visible_keys(
         Actual lengths of the sequence.
     sparse_mode : int
         0: mask and window from the top left corner; 1: mask only; 2: causal from the top left corner;
-        3: causal from the bottom right corner; 4: window from the bottom right corner.
+        3: causal from the bottom right corner; 4: window from the bottom right corner; 9: all but the last ``sq``
+        keys are seen, and the mask decides about these.
     pre_tokens, next_tokens : int
         Keys seen before and after the diagonal, in modes 0 (with a mask) and 4. May be negative.
     hidden : ndarray, shape (>= sq, >= skv), optional
-        Modes 0 and 1: non-zero hides a key.
+        Modes 0 and 1: non-zero hides a key. Mode 9: shape (sq, sq).
+    is_windowed : bool
+        Whether the window counts in mode 0. It does not where sequences are padded on the left.
 
     Returns
     -------
@@ -45,7 +52,7 @@ def visible_keys(
     Raises
     ------
     ValueError
-        If the mode does not exist, or is 1 without a mask.
+        If the mode does not exist, or lacks its mask.
     """
     row = np.arange(sq, dtype=np.int64)[:, None]
     column = np.arange(skv, dtype=np.int64)[None, :]
@@ -55,7 +62,8 @@ def visible_keys(
     visible = np.ones((sq, skv), dtype=np.bool_)
     if sparse_mode == 0:
         if hidden is not None:
-            visible &= (row - pre <= column) & (column <= row + following)
+            if is_windowed:
+                visible &= (row - pre <= column) & (column <= row + following)
             visible &= hidden[:sq, :skv] == 0
     elif sparse_mode == 1:
         if hidden is None:
@@ -67,8 +75,14 @@ def visible_keys(
         visible &= column <= row + shift
     elif sparse_mode == 4:
         visible &= (row + shift - pre <= column) & (column <= row + shift + following)
+    elif sparse_mode == 9:
+        if hidden is None or shift < 0:
+            raise ValueError(
+                f"atten_mask: expected a mask, and no more rows than keys, for sparse_mode 9, got {shift=}"
+            )
+        visible[:, shift:] = hidden[:sq, :sq] == 0
     else:
-        raise ValueError(f"sparse_mode: expected 0 to 4, got {sparse_mode}")
+        raise ValueError(f"sparse_mode: expected 0 to 4 or 9, got {sparse_mode}")
     return visible
 
 
@@ -109,3 +123,26 @@ def full_mask(mask: NDArray[Any], batch: int, rows: int, columns: int) -> NDArra
             f"or without the second axis, got {mask.shape}"
         )
     return np.broadcast_to(matrices, (batch, *matrices.shape[1:]))
+
+
+def tree_mask(mask: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:
+    """Take the mask tensor of mode 9 apart.
+
+    Parameters
+    ----------
+    mask : ndarray
+        Shape (batch, rows, rows); or of one axis, with the square of each sequence's length of elements for it.
+    lengths : sequence of int
+        Rows of each sequence.
+
+    Returns
+    -------
+    list of ndarray
+        For each sequence a matrix of at least (rows, rows).
+    """
+    if mask.ndim > 1:
+        return list(mask.reshape(-1, *mask.shape[-2:]))
+    ends = list(accumulate(length * length for length in lengths))
+    return [
+        mask[end - length * length : end].reshape(length, length) for end, length in zip(ends, lengths, strict=True)
+    ]

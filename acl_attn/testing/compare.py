@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from acl_attn.dtypes import decode, elements_per_item, encode, hifloat8
+
 Array = NDArray[Any]
 
 
@@ -132,14 +134,96 @@ def assert_close(
             f"error {error[worst]:.3g} exceeds {grant[worst]:.3g}; {int((ratio > 1).sum())} of {got.size} elements fail"
         )
     relative_rms = _rms(error) * np.sqrt(got.size / max(int(finite.sum()), 1)) / scale if scale else 0.0
-    # The rms of few different numbers scatters around the rms of many.
+    # The rms of few different numbers scatters around the rms of many; where a few large ones make most of it, rounding
+    # alone may exceed the bound.
     bound = allowed.rms * (1.0 + 2.0 / np.sqrt(np.unique(want).size))
+    with np.errstate(over="ignore"):
+        rounding = np.where(finite, want.astype(actual.dtype).astype(np.float64) - want, 0.0)
+    if scale and np.isfinite(rounding).all():
+        bound = max(bound, 1.05 * _rms(rounding) * np.sqrt(got.size / max(int(finite.sum()), 1)) / scale)
     if relative_rms > bound and _rms(error) > 2.0**-24:
         raise AssertionError(
             f"{name}: rms of errors / rms of reference is {relative_rms:.3g}, allowed {bound:.3g}; worst element "
             f"{[int(i) for i in worst]}: expected {want[worst]!r}, got {got[worst]!r}"
         )
     return Comparison(float(relative_rms), float(ratio[worst]))
+
+
+def assert_within_a_step(
+    actual: Array, expected: Array, *, name: str = "result", noise: float, exact: float = 0.0
+) -> float:
+    """Hold a result that has been quantised on the way against a reference that quantises at the same places.
+
+    An error ahead of a rounding may carry a number over to the next step; it must not do more.
+
+    Parameters
+    ----------
+    actual : ndarray
+        The result, in the element type it has.
+    expected : ndarray of float64
+        The reference: numbers of that type, or not rounded to it.
+    name : str
+        What to call the result in messages.
+    noise : float
+        Error allowed ahead of the rounding, relative to the root mean square of the expected elements.
+    exact : float
+        Share of elements that must be what the reference rounds to. Ten elements may differ in any case.
+
+    Returns
+    -------
+    float
+        The share that is.
+
+    Raises
+    ------
+    AssertionError
+        If an element is further away, or too many are not exact.
+    """
+    if elements_shape(actual) != expected.shape:
+        raise AssertionError(f"{name}: expected shape {expected.shape}, got {elements_shape(actual)}")
+    if not expected.size:
+        return 1.0
+    got = decode(actual).astype(np.float64)
+    want, step = _rounded(expected, actual.dtype)
+    if not np.isfinite(got).all():
+        where = _first(~np.isfinite(got))
+        raise AssertionError(f"{name}{list(where)}: expected {want[where]!r}, got {got[where]!r}")
+    error = np.abs(got - expected)
+    grant = np.maximum(step, _rounded(got, actual.dtype)[1]) * (1 + 1e-6) + noise * _rms(expected)
+    ratio = error / np.maximum(grant, 1e-300)
+    worst = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    if ratio[worst] > 1.0:
+        raise AssertionError(
+            f"{name}{[int(i) for i in worst]}: expected {expected[worst]!r}, got {got[worst]!r}, a step is "
+            f"{step[worst]:.3g}; {int((ratio > 1).sum())} of {got.size} elements are more than a step away"
+        )
+    differing = int((got != want).sum())
+    if differing > max(10, (1 - exact) * got.size):
+        where = _first(got != want)
+        raise AssertionError(
+            f"{name}: {differing} of {got.size} elements are not exact, first {list(where)}: "
+            f"expected {want[where]!r}, got {got[where]!r}"
+        )
+    return 1 - differing / got.size
+
+
+def elements_shape(array: Array) -> tuple[int, ...]:
+    """Shape of an array as operators see it: packed elements count one by one."""
+    return (*array.shape[:-1], array.shape[-1] * elements_per_item(array.dtype)) if array.ndim else ()
+
+
+def _rounded(numbers: NDArray[np.float64], dtype: np.dtype[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Round to an element type, and tell how far apart its numbers are there."""
+    if dtype == np.int8:
+        return np.clip(np.rint(numbers), -128, 127), np.ones_like(numbers)
+    if dtype == hifloat8:
+        exponent = np.abs(np.frexp(numbers)[1] - 1)
+        bits = np.select([exponent < 4, exponent < 8, exponent < 16], [3, 2, 1], 0)
+        step = np.ldexp(1.0, np.maximum(np.frexp(numbers)[1] - 1 - bits, -22))
+        return decode(encode(numbers, dtype)).astype(np.float64), step
+    mantissa, least = {"float8_e4m3fn": (3, -6), "float16": (10, -14), "bfloat16": (7, -126)}[dtype.name]
+    step = np.ldexp(1.0, np.maximum(np.frexp(numbers)[1] - 1, least) - mantissa)
+    return np.rint(numbers / step) * step, step
 
 
 def assert_same_bits(actual: Array, expected: Array, *, name: str = "result") -> None:

@@ -56,7 +56,7 @@ def is_packed(input_layout: str) -> bool:
     return "T" in input_layout
 
 
-def to_tensor(sequences: Sequence[Array], axes: str, *, room: int | None = None) -> Array:
+def to_tensor(sequences: Sequence[Array], axes: str, *, room: int | None = None, padding: int | None = None) -> Array:
     """Join the sequences of a batch in one tensor.
 
     Parameters
@@ -67,6 +67,8 @@ def to_tensor(sequences: Sequence[Array], axes: str, *, room: int | None = None)
         Order of axes wanted.
     room : int, optional
         Extent of axis S; default: the longest sequence. What sequences do not fill is poisoned.
+    padding : int, optional
+        Rows after each sequence, which then stand at the end of their room; default: they stand at its start.
 
     Returns
     -------
@@ -78,7 +80,8 @@ def to_tensor(sequences: Sequence[Array], axes: str, *, room: int | None = None)
     longest = max(map(len, sequences)) if room is None else room
     tensor = poisoned((len(sequences), longest, *sequences[0].shape[1:]), sequences[0].dtype)
     for row, tokens in zip(tensor, sequences, strict=True):
-        row[: len(tokens)] = tokens
+        start = 0 if padding is None else longest - padding - len(tokens)
+        row[start : start + len(tokens)] = tokens
     return _order(tensor, "BSND", axes)
 
 

@@ -41,6 +41,8 @@ class Paging:
         Elements between one block and the next; makes the block axis strided.
     head_gap : int
         The same between heads; caches with a head axis only.
+    chunk : int or None
+        Last axis of an NZ cache; None: 32 bytes.
     """
 
     cache: str = "BnBsH"
@@ -50,6 +52,7 @@ class Paging:
     spare_columns: int = 1
     block_gap: int = 0
     head_gap: int = 0
+    chunk: int | None = None
 
 
 def paged_arguments(batch: Batch, input_layout: str, paging: Paging) -> dict[str, Any]:
@@ -142,7 +145,7 @@ def fill_cache(sequences: tuple[Array, ...], table: NDArray[np.int32], count: in
 
 def _allocate(count: int, kv_heads: int, channels: int, paging: Paging, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """Make a poisoned cache, and a view of it whose axes are block, token, kv_head, and channel or (chunk, channel)."""
-    size, width = paging.block_size, 32 // dtype.itemsize
+    size, width = paging.block_size, paging.chunk or 32 // dtype.itemsize
     per_head = size * channels + paging.head_gap
     # Extents and strides, in elements, of the axes behind the block axis; and the order that gives the view.
     if paging.cache == "BnBsH":

@@ -28,8 +28,9 @@ extern "C" {
  *                  BSH_BNSD BSND_BNSD BNSD_BSND NTD_TND, and with (N,B,Sq,Dv) / (N,T,Dv) outputs:
  *                  BSH_NBSD BSND_NBSD BNSD_NBSD TND_NTD
  *                NULL means "BSH".
- * key, value     lists, same dtype as query. One member: shaped as query with Nkv, Skv (Tkv), D or Dv; or, with a
- *                blockTable, a paged cache whose rank names its layout, whatever inputLayout says:
+ * key, value     lists, of query's dtype or stored (see keyAntiquantScale). One member: shaped as query with Nkv, Skv
+ *                (Tkv), D or Dv; or, with a blockTable, a paged cache whose rank names its layout, whatever inputLayout
+ *                says:
  *                  3 (blocks, blockSize, Nkv*D)   4 (blocks, Nkv, blockSize, D)
  *                  5 (blocks, Nkv, D/16, blockSize, 16)
  *                The block axis (ranks 4, 5: also the head axis) of a paged cache may have any positive stride.
@@ -53,8 +54,35 @@ extern "C" {
  *                rows that see no column. Must not overlap another tensor.
  * softmaxLse     FLOAT, natural logarithm. (B,N,Sq,1); packed layouts (T,N,1). +inf where attentionOut is 0 as above.
  *
- * The host target refuses the remaining parameters (pseShift ... kvStartIdx, the quantisation modes, pseType) when they
- * carry something: they are not supported yet. Optional tensors may be NULL or have no elements; both mean absent.
+ * pseShift, pseType, qStartIdx, kvStartIdx
+ *                pseType 0: (B or 1, N, 1 or >= Sq, >= Skv) in query's dtype, added to the scaled scores. 2, 3: FLOAT
+ *                (N), slopes; -slope * |d| or -slope * sqrt(|d|) is added, d = (j + kvStartIdx) - (i + qStartIdx).
+ * queryRope, keyRope
+ *                query's and key's shapes with up to 64 channels, whose products are added to the scores. With D = 512
+ *                (decode MLA) values are key's channels, and value has only a shape.
+ * keySharedPrefix, valueSharedPrefix, actualSharedPrefixLen
+ *                tokens in front of every sequence's own, in the layout of key with B = 1; all of them, or as many as
+ *                the array's one entry says. actualSeqLengthsKv does not count them; masks and biases do.
+ * queryPaddingSize, kvPaddingSize
+ *                INT64 (1) in device memory, read when the call runs: so many padding tokens stand behind the tokens in
+ *                use, which end there. Masks of modes 0 and 1, biases and scales for each token go by the token axes.
+ * learnableSink  (N) in query's dtype: a logit for each head in the denominator and in softmaxLse.
+ * keyAntiquantScale, keyAntiquantOffset, keyAntiquantMode, and those of value
+ *                for key and value of INT8, INT4 (or INT32, eight to an element), HIFLOAT8, FLOAT8_E4M3FN, FLOAT4_E2M1:
+ *                a stored x means (x + offset) * scale. Equal modes, or 0 for key and 1 for value:
+ *                  0 per tensor (1), per channel (N*D), (N,D), (1,N,1,D)   1 per token (B,>= S)    2 per head (N)
+ *                  3 per token and head (B,N,>= S)   4, 5 as 1, 3 but paged (blocks,[N,] blockSize)
+ *                  6 per 32 channels of a token (1,B,N,>= S,D/32), FLOAT8_E8M0
+ *                Scales of modes 0 and 2 have query's dtype or are FLOAT, those of 1, 3, 4 and 5 are FLOAT.
+ * quantScale2, quantOffset2
+ *                for attentionOut of INT8, FLOAT8_E4M3FN or HIFLOAT8: out * scale + offset, FLOAT or BF16, (1) or
+ *                one for each head and channel. Rows that see no key are 0.
+ * deqScale1, quantScale1, deqScale2, dequantScaleQuery, queryQuantMode
+ *                for quantised queries, which the host target does not support yet.
+ * antiquantScale, antiquantOffset, antiquantMode, keyRopeAntiquantScale
+ *                reserved: must be absent, 0.
+ *
+ * Optional tensors may be NULL or have no elements; both mean absent.
  *
  * Ownership: everything is borrowed until the call returns; handles may be destroyed then. Data addresses must stay
  * valid until the stream has passed phase two. (CANN wants the handles kept until phase two has returned.)

@@ -22,14 +22,26 @@ void check(const Problem& p) {
     const auto require = [](bool holds, const char* message) {
         if (!holds) throw std::invalid_argument(message);
     };
+    if (const std::string feature = unsupported(p); !feature.empty()) {
+        throw std::invalid_argument("problem: expected features that the engine has, got " + feature);
+    }
     require(p.heads >= 1 && p.kv_heads >= 1 && p.heads % p.kv_heads == 0,
             "heads: expected a positive multiple of kv_heads");
-    require(p.dim >= 1 && p.dim <= kMaxDim, "dim: expected 1 to 576");
+    require(p.dim >= 1 && p.rope_dim >= 0 && p.dim + p.rope_dim <= kMaxDim, "dim: expected 1 to 576, rope included");
     require(p.dim_v >= 1 && p.dim_v <= kMaxDim, "dim_v: expected 1 to 576");
-    require(p.key.chunk >= 1 && p.value.chunk >= 1, "chunk: expected a positive number");
+    require(p.key.chunk >= 1 && (p.value_is_key || p.value.chunk >= 1) && (p.rope_dim == 0 || p.key_rope.chunk >= 1),
+            "chunk: expected a positive number");
+    require(p.prefix_len == 0 || (p.prefix_key.chunk >= 1 && p.prefix_value.chunk >= 1),
+            "prefix chunk: expected a positive number");
+    require(!p.value_is_key || p.dim_v <= p.dim, "dim_v: expected at most dim, whose channels the values are");
+    for (const Dequant* dequant : {&p.key_dequant, &p.value_dequant}) {
+        require(dequant->layout.group >= 1, "group: expected a positive number");
+        require(!dequant->layout.paged || p.block_size > 0, "scales: expected pages only beside pages");
+    }
+    require(p.prefix_len >= 0, "prefix_len: expected a number not below 0");
     require(p.block_size >= 0, "block_size: expected a number not below 0");
     for (const Sequence& s : p.sequences) {
-        require(s.q_len >= 0 && s.kv_len >= 0 && s.pad_before >= 0 && s.pad_after >= 0,
+        require(s.q_len >= 0 && s.kv_len >= p.prefix_len && s.pad_before >= 0 && s.pad_after >= 0,
                 "lengths: expected numbers not below 0");
         require(s.band.first >= kOpenFirst && s.band.last <= kOpenLast, "band: expected ends inside the open ones");
     }
@@ -63,7 +75,10 @@ private:
     RowBlock row_block(const Run& run, const WorkItem& item) const;
     RowSink row_sink(const Operands& operands, const Sequence& s, int64_t kv_head) const;
     int64_t group() const { return problem_.heads / problem_.kv_heads; }
-    int dtype() const { return static_cast<int>(problem_.dtype); }
+    KvView kv_view(const KvLayout& layout, int64_t head_stride, int32_t dim) const;
+    static ScaleView scale_view(const void* numbers, const ScaleLayout& layout, int64_t origin, int64_t prefix_origin,
+                                int64_t kv_head);
+    void view_operands(const Operands& operands, const Sequence& s, int64_t kv_head, RowBlock& block) const;
 
     const Problem problem_;
     const Kernels& kernels_;
@@ -78,7 +93,7 @@ Fault PlannedAttention::find_fault(const Operands& operands) const {
     for (size_t i = 0; i < problem_.sequences.size(); i++) {
         const Sequence& s = problem_.sequences[i];
         if (s.q_len == 0) continue;  // nothing of it is read
-        const int64_t columns = (s.kv_len + problem_.block_size - 1) / problem_.block_size;
+        const int64_t columns = (s.kv_len - problem_.prefix_len + problem_.block_size - 1) / problem_.block_size;
         for (int64_t column = 0; column < columns; column++) {
             const int32_t entry = operands.block_table[s.table_offset + column];
             if (entry < 0 || entry >= problem_.block_count) return {true, static_cast<int64_t>(i), column, entry};
@@ -105,7 +120,7 @@ void PlannedAttention::work(void* context, int slot) {
     if (index >= count) return;
     Arena arena(run.workspace.scratch + run.workspace.scratch_stride * static_cast<size_t>(slot));
     const Scratch scratch = divide_scratch(arena, plan.problem_, plan.schedule_, plan.kernels_);
-    std::memset(scratch.zeros, 0, sizeof(uint16_t) * kMaxDim);
+    std::memset(scratch.zeros, 0, sizeof(float) * kMaxDim);
     for (; index < count; index = run.next.fetch_add(1, std::memory_order_relaxed)) {
         plan.compute(run, plan.schedule_.items[index], scratch);
     }
@@ -117,7 +132,8 @@ void PlannedAttention::compute(Run& run, const WorkItem& item, const Scratch& sc
         return;
     }
     const RowBlock block = row_block(run, item);
-    (item.kind == WorkItem::decode ? kernels_.decode : kernels_.prefill)[dtype()](block, scratch);
+    (item.kind == WorkItem::decode ? kernels_.decode : kernels_.prefill)[static_cast<int>(product_dtype(problem_))](block,
+                                                                                                            scratch);
     if (item.merge < 0) return;
     const Merge& merge_of_item = schedule_.merges[static_cast<size_t>(item.merge)];
     // The last to arrive has seen all others' partials.
@@ -137,7 +153,7 @@ void PlannedAttention::merge(Run& run, const WorkItem& item) const {
     block.group = static_cast<int32_t>(group());
     block.dim_v = problem_.dim_v;
     block.sink = row_sink(run.operands, problem_.sequences[static_cast<size_t>(m.sequence)], m.kv_head);
-    kernels_.merge[dtype()](block);
+    kernels_.merge(block);
 }
 
 void PlannedAttention::write_padding(const Operands& operands, const Sequence& s) const {
@@ -145,7 +161,7 @@ void PlannedAttention::write_padding(const Operands& operands, const Sequence& s
     const auto clear = [&](int64_t token) {
         for (int64_t head = 0; head < problem_.heads; head++) {
             std::memset(sink.out + token * sink.out_token_stride + head * sink.out_head_stride, 0,
-                        sizeof(uint16_t) * static_cast<size_t>(problem_.dim_v));
+                        static_cast<size_t>(bytes_of(problem_.out_dtype, problem_.dim_v)));
             if (sink.lse == nullptr) continue;
             sink.lse[token * sink.lse_token_stride + head * sink.lse_head_stride] =
                 std::numeric_limits<float>::infinity();
@@ -156,45 +172,139 @@ void PlannedAttention::write_padding(const Operands& operands, const Sequence& s
 }
 
 RowSink PlannedAttention::row_sink(const Operands& operands, const Sequence& s, int64_t kv_head) const {
+    const Problem& p = problem_;
     const int64_t head = kv_head * group();
     RowSink sink = {};
-    sink.out = static_cast<uint16_t*>(operands.out) + s.out_offset + head * problem_.out.head_stride;
-    sink.out_token_stride = problem_.out.token_stride;
-    sink.out_head_stride = problem_.out.head_stride;
-    if (problem_.wants_lse) {
-        sink.lse = operands.lse + s.lse_offset + head * problem_.lse.head_stride;
-        sink.lse_token_stride = problem_.lse.token_stride;
-        sink.lse_head_stride = problem_.lse.head_stride;
+    sink.out = static_cast<char*>(operands.out) + bytes_of(p.out_dtype, s.out_offset + head * p.out.head_stride);
+    sink.out_token_stride = bytes_of(p.out_dtype, p.out.token_stride);
+    sink.out_head_stride = bytes_of(p.out_dtype, p.out.head_stride);
+    sink.out_dtype = p.out_dtype;
+    sink.query_dtype = p.dtype;
+    sink.first_head = static_cast<int32_t>(head);
+    if (p.has_sink) sink.sinks = static_cast<const uint16_t*>(operands.sink);
+    if (p.post_quant.present) {
+        sink.out_scale = static_cast<const char*>(operands.out_scale);
+        if (p.post_quant.has_offset) sink.out_offset = static_cast<const char*>(operands.out_offset);
+        sink.out_scale_dtype = p.post_quant.scale_dtype;
+        sink.out_scale_stride = p.post_quant.channel_stride;
+    }
+    if (p.wants_lse) {
+        sink.lse = operands.lse + s.lse_offset + head * p.lse.head_stride;
+        sink.lse_token_stride = p.lse.token_stride;
+        sink.lse_head_stride = p.lse.head_stride;
     }
     return sink;
+}
+
+// All of a view but where it is.
+KvView PlannedAttention::kv_view(const KvLayout& layout, int64_t head_stride, int32_t dim) const {
+    KvView v = {};
+    v.dtype = problem_.kv_dtype;
+    v.token_stride = bytes_of(v.dtype, layout.token_stride);
+    v.head_stride = bytes_of(v.dtype, head_stride);
+    v.block_stride = bytes_of(v.dtype, layout.block_stride);
+    v.chunk_stride = bytes_of(v.dtype, layout.chunk_stride);
+    v.block_size = problem_.block_size;
+    v.chunk = layout.chunk;
+    v.dim = dim;
+    return v;
+}
+
+ScaleView PlannedAttention::scale_view(const void* numbers, const ScaleLayout& layout, int64_t origin,
+                                       int64_t prefix_origin, int64_t kv_head) {
+    const char* start = static_cast<const char*>(numbers) + bytes_of(layout.dtype, kv_head * layout.head_stride);
+    ScaleView v = {};
+    v.base = start + (layout.paged ? 0 : bytes_of(layout.dtype, origin));
+    v.prefix = start + bytes_of(layout.dtype, prefix_origin);
+    v.token_stride = bytes_of(layout.dtype, layout.token_stride);
+    v.block_stride = bytes_of(layout.dtype, layout.block_stride);
+    v.group_stride = bytes_of(layout.dtype, layout.group_stride);
+    v.group = layout.group;
+    v.dtype = layout.dtype;
+    return v;
+}
+
+void PlannedAttention::view_operands(const Operands& operands, const Sequence& s, int64_t kv_head,
+                                     RowBlock& block) const {
+    const Problem& p = problem_;
+    const int32_t* table = p.block_size > 0 ? operands.block_table + s.table_offset : nullptr;
+    const auto own = [&](const void* start, const KvLayout& layout, int64_t offset, int64_t head_stride, int32_t dim) {
+        KvView v = kv_view(layout, head_stride, dim);
+        if (s.kv_len == p.prefix_len) return v;  // nothing will be read, and there may be no memory at all
+        v.base = static_cast<const char*>(start) + bytes_of(v.dtype, offset + kv_head * head_stride);
+        v.table = table;
+        return v;
+    };
+    const auto member = [&](const void* const* members) {
+        return s.kv_len == p.prefix_len ? nullptr : members[s.kv_member];
+    };
+    block.key = own(member(operands.key), p.key, s.key_offset, s.key_head_stride, p.dim);
+    if (p.value_is_key) {
+        block.value = block.key;
+        block.value.dim = p.dim_v;
+    } else {
+        block.value = own(member(operands.value), p.value, s.value_offset, s.value_head_stride, p.dim_v);
+    }
+    if (p.rope_dim > 0) {
+        block.key_addition.rope = own(operands.key_rope, p.key_rope, s.key_rope_offset, s.key_rope_head_stride,
+                                      p.rope_dim);
+    }
+    const auto prefix = [&](const void* start, const KvLayout& layout, int64_t head_stride, int32_t dim) {
+        KvView v = kv_view(layout, head_stride, dim);
+        v.base = static_cast<const char*>(start) + bytes_of(v.dtype, kv_head * head_stride);
+        return v;
+    };
+    block.prefix_len = p.prefix_len;
+    if (p.prefix_len > 0) {
+        block.key_addition.prefix = prefix(operands.prefix_key, p.prefix_key, p.prefix_key_head_stride, p.dim);
+        block.value_addition.prefix =
+            prefix(operands.prefix_value, p.prefix_value, p.prefix_value_head_stride, p.dim_v);
+    }
+    const auto scales = [&](KvAddition& addition, const Dequant& dequant, const void* scale, const void* offset,
+                            int64_t origin, int64_t prefix_origin) {
+        const auto view = [&](const void* numbers) {
+            ScaleView v = scale_view(numbers, dequant.layout, origin, prefix_origin, kv_head);
+            if (dequant.layout.paged) v.table = table;
+            v.block_size = p.block_size;
+            return v;
+        };
+        if (dequant.has_scale) addition.scale = view(scale);
+        if (dequant.has_offset) addition.offset = view(offset);
+    };
+    scales(block.key_addition, p.key_dequant, operands.key_scale, operands.key_offset, s.key_scale_offset,
+           s.prefix_key_scale_offset);
+    scales(block.value_addition, p.value_dequant, operands.value_scale, operands.value_offset, s.value_scale_offset,
+           s.prefix_value_scale_offset);
+    block.key_staged = is_key_staged(p);
+    block.value_staged = is_value_staged(p);
+    block.value_is_key = p.value_is_key;
 }
 
 RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const {
     const Problem& p = problem_;
     const Operands& operands = run.operands;
     const Sequence& s = p.sequences[static_cast<size_t>(item.sequence)];
-    const auto view = [&](const void* const* members, const KvLayout& layout, int64_t offset,
-                          int64_t head_stride, int32_t dim) {
-        KvView v = {};
-        if (s.kv_len == 0) return v;  // nothing will be read, and there may be no memory at all
-        v.base = static_cast<const uint16_t*>(members[s.kv_member]) + offset + item.kv_head * head_stride;
-        v.table = p.block_size > 0 ? operands.block_table + s.table_offset : nullptr;
-        v.token_stride = layout.token_stride;
-        v.head_stride = head_stride;
-        v.block_stride = layout.block_stride;
-        v.chunk_stride = layout.chunk_stride;
-        v.block_size = p.block_size;
-        v.chunk = layout.chunk;
-        v.dim = dim;
-        return v;
-    };
     RowBlock block = {};
     block.query = static_cast<const uint16_t*>(operands.query) + s.q_offset +
                   item.kv_head * group() * p.query.head_stride;
     block.query_token_stride = p.query.token_stride;
     block.query_head_stride = p.query.head_stride;
-    block.key = view(operands.key, p.key, s.key_offset, s.key_head_stride, p.dim);
-    block.value = view(operands.value, p.value, s.value_offset, s.value_head_stride, p.dim_v);
+    if (p.rope_dim > 0) {
+        block.query_rope = static_cast<const uint16_t*>(operands.query_rope) + s.query_rope_offset +
+                           item.kv_head * group() * p.query_rope.head_stride;
+        block.query_rope_token_stride = p.query_rope.token_stride;
+        block.query_rope_head_stride = p.query_rope.head_stride;
+        block.rope_dim = p.rope_dim;
+    }
+    view_operands(operands, s, item.kv_head, block);
+    block.bias.kind = p.bias;
+    if (p.bias == BiasKind::tensor) {
+        block.bias.base = static_cast<const char*>(operands.bias) + bytes_of(p.dtype, s.bias_offset);
+    }
+    block.bias.head_stride = bytes_of(p.dtype, p.bias_head_stride);
+    block.bias.row_stride = bytes_of(p.dtype, p.bias_row_stride);
+    block.bias.slopes = operands.slopes;
+    block.bias.distance = p.bias_distance;
     if (p.has_mask) block.mask = operands.mask + s.mask_offset;
     block.mask_row_stride = p.mask_row_stride;
     block.band_first = s.band.first;
@@ -205,7 +315,7 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
     block.key_end = item.key_end;
     block.kv_heads = item.kv_heads;
     block.group = static_cast<int32_t>(group());
-    block.dim = p.dim;
+    block.dim = p.dim + p.rope_dim;
     block.dim_v = p.dim_v;
     block.scale = p.scale;
     block.sink = row_sink(operands, s, item.kv_head);
@@ -240,6 +350,36 @@ std::string PlannedAttention::describe() const {
 }
 
 }  // namespace
+
+std::string unsupported(const Problem& p) {
+    const auto is_any = [](Dtype dtype, std::initializer_list<Dtype> set) {
+        return std::find(set.begin(), set.end(), dtype) != set.end();
+    };
+    if (!is_any(p.dtype, {Dtype::f16, Dtype::bf16})) return "queries of this type";
+    const bool has_scales = p.key_dequant.has_scale || p.key_dequant.has_offset || p.value_dequant.has_scale ||
+                            p.value_dequant.has_offset;
+    if (p.kv_dtype == p.dtype) {
+        if (has_scales) return "scales of keys and values that are not quantised";
+    } else if (!is_any(p.kv_dtype, {Dtype::i8, Dtype::i4, Dtype::f8_e4m3, Dtype::hif8, Dtype::f4_e2m1})) {
+        return "keys and values of this type";
+    } else if (p.rope_dim > 0) {
+        return "rope channels beside quantised keys";
+    }
+    for (const Dequant* dequant : {&p.key_dequant, &p.value_dequant}) {
+        if (!is_any(dequant->layout.dtype, {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::e8m0})) {
+            return "scales of this type";
+        }
+    }
+    if (p.rope_dim > 0 && p.prefix_len > 0) return "rope channels beside a prefix";
+    if (p.value_is_key && p.prefix_len > 0) return "values that are part of the keys beside a prefix";
+    if (p.post_quant.present) {
+        if (!is_any(p.out_dtype, {Dtype::i8, Dtype::f8_e4m3, Dtype::hif8})) return "a quantised output of this type";
+        if (!is_any(p.post_quant.scale_dtype, {Dtype::f32, Dtype::bf16})) return "output scales of this type";
+    } else if (!is_any(p.out_dtype, {p.dtype})) {
+        return "an output of another type than the query";
+    }
+    return {};
+}
 
 std::unique_ptr<const Attention> Attention::plan(Problem problem) {
     check(problem);

@@ -16,11 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/kinds.h"
 #include "geometry/band.h"
 
 namespace acl_attn::engine {
-
-enum class Dtype : uint8_t { f16, bf16 };
 
 using geometry::Band;
 using geometry::kOpenFirst;
@@ -44,6 +43,34 @@ struct KvLayout {
     int32_t chunk = 0;
 };
 
+// Where the scales (and offsets, laid out alike) of stored keys or values lie. The one of own token t, KV head h, channel
+// d is at origin + h * head_stride + t * token_stride + (d / group) * group_stride; paged: block_table[t / block_size] *
+// block_stride + (t % block_size) * token_stride instead of origin and t * token_stride. A stride of 0 shares the value.
+struct ScaleLayout {
+    Dtype dtype = Dtype::f32;  // f16, bf16, f32 or e8m0
+    bool paged = false;
+    int64_t head_stride = 0;
+    int64_t token_stride = 0;
+    int64_t block_stride = 0;
+    int64_t group_stride = 0;
+    int32_t group = 1;  // channels that share a value
+};
+
+// A stored number x stands for (x + offset) * scale, in fp32.
+struct Dequant {
+    bool has_scale = false;
+    bool has_offset = false;
+    ScaleLayout layout;
+};
+
+// The output y = x * scale + offset, rounded and saturated to out_dtype; rows without a visible key stay raw zeros.
+struct PostQuant {
+    bool present = false;
+    bool has_offset = false;
+    Dtype scale_dtype = Dtype::f32;  // f32 or bf16, of the offset too
+    int64_t channel_stride = 0;      // 0: one scale; 1: that of head h, channel d is number h * dim_v + d
+};
+
 struct Sequence {
     int64_t q_len = 0;
     int64_t kv_len = 0;
@@ -60,10 +87,20 @@ struct Sequence {
     int64_t table_offset = 0;  // paged: first entry of the sequence's row in the block table
     Band band;
     int64_t mask_offset = 0;   // of row 0, column 0
+    int64_t bias_offset = 0;   // of head 0, row 0, column 0
+    int64_t query_rope_offset = 0;
+    int64_t key_rope_offset = 0;  // 0 when paged
+    int64_t key_rope_head_stride = 0;
+    int64_t key_scale_offset = 0;  // origins of the ScaleLayouts, for the sequence's own tokens and for the prefix
+    int64_t value_scale_offset = 0;
+    int64_t prefix_key_scale_offset = 0;
+    int64_t prefix_value_scale_offset = 0;
 };
 
 struct Problem {
-    Dtype dtype = Dtype::f16;  // of query, key, value and output
+    Dtype dtype = Dtype::f16;      // of the query, f16 or bf16
+    Dtype kv_dtype = Dtype::f16;   // of keys and values: dtype, or a stored type with key_dequant and value_dequant
+    Dtype out_dtype = Dtype::f16;  // dtype, or i8, f8_e4m3, hif8 with post_quant
     int32_t heads = 0;
     int32_t kv_heads = 0;
     int32_t dim = 0;    // of query and key
@@ -76,6 +113,30 @@ struct Problem {
     bool has_mask = false;    // byte mask, non-zero = hidden, row stride below, shared by all heads
     int64_t mask_row_stride = 0;
     bool wants_lse = false;
+
+    // Further channels kept in tensors of their own: a score is scale * (q . k + query_rope . key_rope).
+    int32_t rope_dim = 0;  // 0: none
+    RowLayout query_rope;
+    KvLayout key_rope;
+    bool value_is_key = false;  // V is the first dim_v channels of K, and Operands::value is not used
+
+    BiasKind bias = BiasKind::none;
+    int64_t bias_head_stride = 0;
+    int64_t bias_row_stride = 0;  // 0: one row for all
+    int64_t bias_distance = 0;
+
+    bool has_sink = false;  // one more logit for each head: in the denominator and the LSE, never in a row that sees no key
+
+    // Keys 0 .. prefix_len - 1 of every sequence are those of the prefix, contiguous from offset 0; the sequence's own
+    // follow. kv_len counts both; band, mask and bias count columns from the prefix on.
+    int64_t prefix_len = 0;
+    KvLayout prefix_key, prefix_value;
+    int64_t prefix_key_head_stride = 0;
+    int64_t prefix_value_head_stride = 0;
+
+    Dequant key_dequant, value_dequant;
+    PostQuant post_quant;
+
     std::vector<Sequence> sequences;
 };
 
@@ -87,6 +148,20 @@ struct Operands {
     const int32_t* block_table = nullptr;
     void* out = nullptr;
     float* lse = nullptr;
+
+    const void* query_rope = nullptr;
+    const void* key_rope = nullptr;
+    const void* bias = nullptr;
+    const float* slopes = nullptr;  // [heads]
+    const void* sink = nullptr;     // [heads], of the query's dtype
+    const void* prefix_key = nullptr;
+    const void* prefix_value = nullptr;
+    const void* key_scale = nullptr;
+    const void* key_offset = nullptr;
+    const void* value_scale = nullptr;
+    const void* value_offset = nullptr;
+    const void* out_scale = nullptr;
+    const void* out_offset = nullptr;
 };
 
 // A block table entry, inside the range that lengths make reachable, that names no block.
@@ -96,6 +171,10 @@ struct Fault {
     int64_t column = 0;
     int32_t value = 0;
 };
+
+// The feature that a problem asks for and this engine lacks, in words ("a learnable sink"); empty if it lacks none. Ask
+// before plan(), which throws std::invalid_argument then: what is not served is refused, never ignored.
+std::string unsupported(const Problem& problem);
 
 // An immutable schedule of one problem. Thread-safe: several runs with different operands and workspaces may overlap.
 class Attention {

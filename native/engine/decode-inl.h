@@ -4,9 +4,11 @@
 // Few rows, of one or several KV heads: see stream-inl.h.
 #pragma once
 
+#include "engine/bias-inl.h"
 #include "engine/exceptional-inl.h"
 #include "engine/finish-inl.h"
 #include "engine/softmax-inl.h"
+#include "engine/staging-inl.h"
 #include "engine/stream-inl.h"
 
 namespace acl_attn::engine {
@@ -28,20 +30,20 @@ public:
                 s_.row_max[i] = -kInfinity;
                 s_.row_sum[i] = 0.0f;
                 s_.row_headroom[i] = 1.0f;
-                widen_query<T>(b_, h, b_.row_begin + r, s_.query + i * ldq_);
+                widen_query(b_, h, b_.row_begin + r, s_.query + i * ldq_);
             }
         }
         __builtin_memset(s_.out, 0, sizeof(float) * b_.kv_heads * rows_ * ldo_);
         if (span_.empty()) return;
-        locate_rows(b_.key, span_.begin, span_.end, s_.key_rows);
-        locate_rows(b_.value, span_.begin, span_.end, s_.value_rows);
+        locate_rows(b_.key, b_.key_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.key_rows);
+        locate_rows(b_.value, b_.value_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.value_rows);
+        KvStaging<T> staging(b_, s_);
         for (int64_t tile = span_.begin / kStreamKeys * kStreamKeys; tile < span_.end; tile += kStreamKeys) {
             tile_ = tile;
             begin_ = static_cast<int>(larger(span_.begin - tile, 0));
             count_ = static_cast<int>(smaller(span_.end - tile, kStreamKeys)) - begin_;
             first_ = tile + begin_ - span_.begin;
-            if (is_chunked(b_.key)) stage_rows(b_.key, s_.key_rows + first_, count_, s_.key_staging, ldq_);
-            if (is_chunked(b_.value)) stage_rows(b_.value, s_.value_rows + first_, count_, s_.value_staging, ldo_);
+            staging.stage(tile + begin_, count_, s_.key_rows + first_, s_.value_rows + first_);
             score();
             for (int h = 0; h < b_.kv_heads; h++) {
                 locate_values(h);
@@ -65,16 +67,18 @@ public:
 private:
     float* scores(int i) const { return s_.scores + static_cast<ptrdiff_t>(i) * kStreamScoreStride; }
 
-    Upcoming next_rows(const KvView& view, const uint16_t* const* rows) const {
+    Upcoming next_rows(const KvView& view, const void* const* rows) const {
         const int64_t next = first_ + count_;
         const int64_t count = smaller(span_.end - span_.begin - next, kStreamKeys);
-        return {rows + next, is_chunked(view) ? 0 : static_cast<int>(count), 0, 0, view.dim};
+        const bool is_whole = view.chunk >= view.dim;
+        return {rows + next, is_whole ? static_cast<int>(count) : 0, 0, 0, bytes_of(view.dtype, view.dim)};
     }
 
     // Keys outside, heads inside: where a token's heads lie side by side, memory is read in its order.
     void score() {
         Upcoming keys = next_rows(b_.key, s_.key_rows), values = {};
-        if (first_ == 0 && !is_chunked(b_.value)) values = {s_.value_rows, count_, 0, 0, b_.dim_v};
+        const bool is_fetched = b_.value_staged || b_.value_is_key;
+        if (first_ == 0 && !is_fetched) values = {s_.value_rows, count_, 0, 0, bytes_of(b_.value.dtype, b_.dim_v)};
         for (int k0 = 0; k0 < count_; k0 += kLanes) {
             const int stop = count_ < k0 + kLanes ? count_ : k0 + kLanes;
             for (int h = 0; h < b_.kv_heads; h++) {
@@ -101,7 +105,8 @@ private:
     // One head's values; exceptional ones are set aside where a row may not see them.
     void locate_values(int h) {
         values_ = s_.value_heads;
-        for (int k = 0; k < count_; k++) values_[k] = s_.value_rows[first_ + k] + h * b_.value.head_stride;
+        const int64_t offset = h * b_.value.head_stride;
+        for (int k = 0; k < count_; k++) values_[k] = static_cast<const char*>(s_.value_rows[first_ + k]) + offset;
         exceptional_ = (careful_ || !is_seen_by_all()) && set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros,
                                                                               s_.value_classes, s_.value_originals);
     }
@@ -117,6 +122,7 @@ private:
             const int i = index(h, r);
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
+            if (b_.bias.kind != BiasKind::none) add_bias(b_, h, row, seen, tile_, first, last, scores(i));
             if (b_.mask != nullptr || seen.begin > tile_ + first || seen.end < tile_ + last) {
                 hide_scores(b_, row, seen, tile_, first, last, scores(i));
             }
@@ -139,14 +145,15 @@ private:
 
     void add_values(int h) {
         Upcoming values = next_rows(b_.value, s_.value_rows);
+        if (b_.value_is_key) values.count = 0;
         values.offset = h * b_.value.head_stride;
         for_row_blocks(rows_, [&](int r, auto block_rows) {
             constexpr int kRows = decltype(block_rows)::value;
             const int i = index(h, r);
             for (int c = 0; c < b_.dim_v; c += kNr) {
                 const int columns = b_.dim_v - c < kNr ? b_.dim_v - c : kNr;
-                values.begin = c;
-                values.end = c + columns;
+                values.begin = bytes_of(b_.value.dtype, c);
+                values.end = bytes_of(b_.value.dtype, c + columns);
                 with_vectors(columns, [&](auto used) {
                     add_scaled_values<T, kRows, decltype(used)::value>(
                         scores(i) + begin_, kStreamScoreStride, values_, count_, c, columns % kLanes,
@@ -172,7 +179,7 @@ private:
     int64_t tile_ = 0;                   // first key of the tile
     int begin_ = 0, count_ = 0;          // columns of the tile that any row of the block sees
     int64_t first_ = 0;                  // the first of these, in the address arrays
-    const uint16_t** values_ = nullptr;  // one head's rows
+    const void** values_ = nullptr;  // one head's rows
     bool exceptional_ = false;           // some value of them was set aside
 };
 
@@ -182,6 +189,7 @@ inline RowBlock single_row(const RowBlock& block, int kv_head, int64_t row) {
     single.query += kv_head * block.group * block.query_head_stride;
     single.key.base += kv_head * block.key.head_stride;
     single.value.base += kv_head * block.value.head_stride;
+    single.sink.first_head += kv_head * block.group;
     single.kv_heads = 1;
     single.row_begin = row;
     single.row_end = row + 1;
@@ -196,11 +204,11 @@ void decode(const RowBlock& block, const Scratch& scratch) {
     Decode<T> all(block, scratch, false);
     all.accumulate();
     for (int i = 0; i < block.kv_heads * rows; i++) {
-        // Only bf16 holds finite values whose sum overflows.
-        if (T::kExponent == BF16::kExponent && all.is_suspect(i)) {
+        // fp16 does not hold finite values whose sum overflows.
+        if (kHasHuge<T> && all.is_suspect(i)) {
             suspects |= uint64_t{1} << i;
         } else {
-            finish_row<T>(block, i / rows, block.row_begin + i % rows, all.out(i), all.state(i));
+            finish_row(block, i / rows, block.row_begin + i % rows, all.out(i), all.state(i));
         }
     }
     // Again by itself, so that the others keep the bits they would have without it.
@@ -210,7 +218,7 @@ void decode(const RowBlock& block, const Scratch& scratch) {
         const RowBlock single = single_row(block, i / rows, row);
         Decode<T> again(single, scratch, true);
         again.accumulate();
-        finish_row<T>(block, i / rows, row, again.out(0), again.state(0));
+        finish_row(block, i / rows, row, again.out(0), again.state(0));
     }
 }
 

@@ -3,11 +3,13 @@
 //
 // Values that the plain product of probabilities and values cannot take:
 //   infinite or NaN: 0 * NaN would leak a hidden key into the row;
-//   huge bf16 (2^104 and more): sums of them overflow before the division by the softmax's sum;
+//   huge bf16 or fp32 (2^104 and more): sums of them overflow before the division by the softmax's sum;
 //   tiny bf16 (below 2^-100) where the product runs on bf16 pairs: that instruction takes and makes no subnormals.
 // Keys that hold one are left out of the product (their row becomes zeros) and added afterwards, exactly for the rows
 // that see them, in key order. Rows that see none have the same bits as if the key held ordinary numbers.
 #pragma once
+
+#include <type_traits>
 
 #include "engine/rows-inl.h"
 
@@ -21,15 +23,24 @@ constexpr float kHugeHeadroom = 0x1p-32f;  // on accumulators of rows that see a
 constexpr uint16_t kHugeBf16 = (127 + 104) << 7;
 constexpr uint16_t kTinyBf16 = (127 - 100) << 7;
 
+// Whether finite values may be huge.
 template <class T>
-constexpr uint16_t kHugeCode = T::kExponent == BF16::kExponent ? kHugeBf16 : T::kExponent;
+constexpr bool kHasHuge = T::kExponent != F16::kExponent;
+
+template <class T>
+constexpr auto kHugeCode = T::kExponent;
+template <>
+inline constexpr uint16_t kHugeCode<BF16> = kHugeBf16;
+template <>
+inline constexpr uint32_t kHugeCode<F32> = uint32_t{kHugeBf16} << 16;
 
 // The largest magnitude code seen, and the smallest but 0, less 1.
 template <class V>
 struct Extremes {
+    using Code = std::remove_reference_t<decltype(V{}[0])>;
     V top = {}, bottom = ~V{};
     void add(V codes) {
-        const V magnitude = codes & 0x7fff;
+        const V magnitude = codes & static_cast<Code>(static_cast<Code>(~Code{0}) >> 1);
         top = magnitude > top ? magnitude : top;
         const V below = magnitude - (V{} + 1);  // zeros wrap around to the largest number
         bottom = below < bottom ? below : bottom;
@@ -38,8 +49,9 @@ struct Extremes {
 
 template <class T, bool kTinyMatters, class V>
 inline uint8_t classify(const Extremes<V>& seen) {
-    uint16_t top = 0, bottom = 0xffff;
-    for (size_t i = 0; i < sizeof(V) / 2; i++) {
+    using Code = typename Extremes<V>::Code;
+    Code top = 0, bottom = static_cast<Code>(~Code{0});
+    for (size_t i = 0; i < sizeof(V) / sizeof(Code); i++) {
         top = seen.top[i] > top ? seen.top[i] : top;
         bottom = seen.bottom[i] < bottom ? seen.bottom[i] : bottom;
     }
@@ -50,21 +62,25 @@ inline uint8_t classify(const Extremes<V>& seen) {
 
 // The class of a row of values: the larger of its elements' classes.
 template <class T, bool kTinyMatters>
-inline uint8_t classify_row(const uint16_t* row, int dim) {
-    Extremes<vh> seen;
-    for (int d = 0; d < dim; d += kLanes) seen.add(load_part<vh>(row + d, dim - d));
+inline uint8_t classify_row(const void* row, int dim) {
+    using Codes = typename T::Codes;
+    Extremes<Codes> seen;
+    for (int d = 0; d < dim; d += kLanes) seen.add(load_part<Codes>(elements<T>(row) + d, dim - d));
     return classify<T, kTinyMatters>(seen);
 }
 
 template <class T, bool kTinyMatters>
-inline bool any_exceptional(const uint16_t* const* rows, int begin, int end, int dim) {
-    constexpr int kWide = 2 * kLanes;
+inline bool any_exceptional(const void* const* rows, int begin, int end, int dim) {
+    using Codes = typename T::Codes;
+    using WideCodes = typename T::WideCodes;
+    constexpr int kWide = static_cast<int>(sizeof(WideCodes) / sizeof(typename T::Element));
     const int whole = round_down(dim, kWide);
-    Extremes<vw> wide;
-    Extremes<vh> rest;
+    Extremes<WideCodes> wide;
+    Extremes<Codes> rest;
     for (int k = begin; k < end; k++) {
-        for (int d = 0; d < whole; d += kWide) wide.add(load<vw>(rows[k] + d));
-        for (int d = whole; d < dim; d += kLanes) rest.add(load_part<vh>(rows[k] + d, dim - d));
+        const typename T::Element* row = elements<T>(rows[k]);
+        for (int d = 0; d < whole; d += kWide) wide.add(load<WideCodes>(row + d));
+        for (int d = whole; d < dim; d += kLanes) rest.add(load_part<Codes>(row + d, dim - d));
     }
     return classify<T, kTinyMatters>(wide) != kOrdinary || classify<T, kTinyMatters>(rest) != kOrdinary;
 }
@@ -72,8 +88,8 @@ inline bool any_exceptional(const uint16_t* const* rows, int begin, int end, int
 // Lets exceptional rows of [begin, end) point to zeros. True if there is any: then `classes` and `original` (the true
 // addresses) are filled.
 template <class T, bool kTinyMatters>
-inline bool set_aside(const uint16_t** rows, int begin, int end, int dim, const uint16_t* zeros, uint8_t* classes,
-                      const uint16_t** original) {
+inline bool set_aside(const void** rows, int begin, int end, int dim, const void* zeros, uint8_t* classes,
+                      const void** original) {
     if (!any_exceptional<T, kTinyMatters>(rows, begin, end, dim)) return false;
     for (int k = begin; k < end; k++) {
         classes[k] = classify_row<T, kTinyMatters>(rows[k], dim);
@@ -96,14 +112,13 @@ inline bool sees_huge(const RowBlock& block, int64_t row, Interval seen, int64_t
 // out[d] += probability(k) * value of key k, for the exceptional keys that the row sees.
 template <class T, class Probability>
 inline void add_set_aside(const RowBlock& block, int64_t row, Interval seen, int64_t first_key, int begin, int end,
-                          const uint8_t* classes, const uint16_t* const* original, Probability probability,
-                          float* out) {
+                          const uint8_t* classes, const void* const* original, Probability probability, float* out) {
     for (int k = begin; k < end; k++) {
         const int64_t key = first_key + k;
         if (classes[k] == kOrdinary || key < seen.begin || key >= seen.end || is_hidden(block, row, key)) continue;
         const vf p = splat(probability(k));
         for (int d = 0; d < block.dim_v; d += kLanes) {
-            const vf value = load_wide_part<T>(original[k] + d, block.dim_v - d);
+            const vf value = load_wide_part<T>(elements<T>(original[k]) + d, block.dim_v - d);
             store(out + d, fma(p, value, load<vf>(out + d)));
         }
     }

@@ -6,21 +6,67 @@
 
 #include "engine/exp-inl.h"
 #include "engine/rows-inl.h"
+#include "formats/round-inl.h"
 
 namespace acl_attn::engine {
 namespace {
 
+inline vf widen_number(Dtype dtype, const char* numbers, int64_t index, int n) {
+    if (dtype == Dtype::f32) return load_part<vf>(reinterpret_cast<const float*>(numbers) + index, n);
+    return widen_part(dtype, reinterpret_cast<const uint16_t*>(numbers) + index, n);
+}
+
+// The post-quantised numbers of channels d .. d + n - 1, before rounding.
+inline vf post_quantise(const RowSink& sink, int64_t head, int dim_v, int d, int n, vf value) {
+    const auto numbers = [&](const char* from) {
+        if (sink.out_scale_stride == 0) return splat(widen_number(sink.out_scale_dtype, from, 0, 1)[0]);
+        return widen_number(sink.out_scale_dtype, from, (sink.first_head + head) * dim_v + d, n);
+    };
+    value *= numbers(sink.out_scale);
+    return sink.out_offset == nullptr ? value : value + numbers(sink.out_offset);
+}
+
+inline void store_result(Dtype dtype, char* out, int d, vf value, int n) {
+    uint16_t* halves = reinterpret_cast<uint16_t*>(out) + d;
+    uint8_t* bytes = reinterpret_cast<uint8_t*>(out) + d;
+    switch (dtype) {
+        case Dtype::f16: return store_narrow_part<F16>(halves, value, n);
+        case Dtype::i8: return store_part(bytes, narrow(I8{}, value), n);
+        case Dtype::f8_e4m3: return store_part(bytes, narrow(E4M3{}, value), n);
+        case Dtype::hif8: return store_part(bytes, narrow(HiFloat8Hybrid{}, value), n);
+        default: return store_narrow_part<BF16>(halves, value, n);
+    }
+}
+
+// Lets a learnable sink join the row's keys: the state that results, and in `weight` what the accumulators must be
+// multiplied by. A row that saw no key has no sink either.
+inline RowState join_sink(const RowSink& sink, int64_t head, RowState state, float& weight) {
+    weight = 1.0f;
+    if (sink.sinks == nullptr || state.sum == 0.0f) return state;
+    const float logit = widen_part(sink.query_dtype, sink.sinks + sink.first_head + head, 1)[0];
+    if (!(logit > state.max)) {  // NaN comes this way too, and makes the sum NaN
+        state.sum += exp_scalar(logit - state.max);
+        return state;
+    }
+    weight = exp_scalar(state.max - logit);
+    state.sum = state.sum * weight + 1.0f;
+    state.max = logit;
+    return state;
+}
+
 // Writes a row whose accumulators hold headroom * sum(exp(score - max) * value). A row that saw no key has sum 0.
-template <class T>
-inline void write_row(const RowSink& sink, int64_t row, int group, int dim_v, const float* acc, const RowState& state) {
+inline void write_row(const RowSink& sink, int64_t row, int group, int dim_v, const float* acc, const RowState& seen) {
     const int64_t token = row / group, head = row % group;
-    uint16_t* out = sink.out + token * sink.out_token_stride + head * sink.out_head_stride;
-    const bool empty = state.sum == 0.0f;
-    const vf factor = splat(empty ? 0.0f : 1.0f / state.headroom / state.sum);
+    char* out = sink.out + token * sink.out_token_stride + head * sink.out_head_stride;
+    const bool empty = seen.sum == 0.0f;
+    float weight;
+    const RowState state = join_sink(sink, head, seen, weight);
+    const vf factor = splat(empty ? 0.0f : weight / state.headroom / state.sum);
     for (int d = 0; d < dim_v; d += kLanes) {
         // Adding +0 makes the sign of a zero independent of how many invisible keys contributed a zero.
-        const vf value = load_part<vf>(acc + d, dim_v - d) * factor + splat(0.0f);
-        store_narrow_part<T>(out + d, value, dim_v - d);
+        vf value = load_part<vf>(acc + d, dim_v - d) * factor + splat(0.0f);
+        if (sink.out_scale != nullptr && !empty) value = post_quantise(sink, head, dim_v, d, dim_v - d, value);
+        store_result(sink.out_dtype, out, d, value, dim_v - d);
     }
     if (sink.lse != nullptr) {
         const double lse = static_cast<double>(state.max) + __builtin_log(static_cast<double>(state.sum));
@@ -32,15 +78,15 @@ inline void write_row(const RowSink& sink, int64_t row, int group, int dim_v, co
 // The sink of one of several KV heads.
 inline RowSink sink_of_head(RowSink sink, int kv_head, int group) {
     sink.out += kv_head * group * sink.out_head_stride;
+    sink.first_head += kv_head * group;
     if (sink.lse != nullptr) sink.lse += kv_head * group * sink.lse_head_stride;
     return sink;
 }
 
 // Hands on a block's row: final, or as a partial.
-template <class T>
 inline void finish_row(const RowBlock& block, int kv_head, int64_t row, const float* acc, const RowState& state) {
     if (block.sink.partial_out == nullptr) {
-        write_row<T>(sink_of_head(block.sink, kv_head, block.group), row, block.group, block.dim_v, acc, state);
+        write_row(sink_of_head(block.sink, kv_head, block.group), row, block.group, block.dim_v, acc, state);
         return;
     }
     const int64_t index = kv_head * (block.row_end - block.row_begin) + row - block.row_begin;
@@ -52,7 +98,6 @@ inline void finish_row(const RowBlock& block, int kv_head, int64_t row, const fl
     block.sink.partial_state[index] = state;
 }
 
-template <class T>
 void merge_partials(const MergeBlock& block) {
     const int64_t head_rows = block.row_end - block.row_begin;
     const int64_t rows = block.kv_heads * head_rows;
@@ -78,7 +123,7 @@ void merge_partials(const MergeBlock& block) {
             }
         }
         const RowSink sink = sink_of_head(block.sink, static_cast<int>(index / head_rows), block.group);
-        write_row<T>(sink, block.row_begin + index % head_rows, block.group, block.dim_v, acc, total);
+        write_row(sink, block.row_begin + index % head_rows, block.group, block.dim_v, acc, total);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The 16-bit formats, a vector at a time: the same mappings as formats/half.h.
+// The formats that products take, a vector at a time; the 16-bit ones with the same mappings as formats/half.h.
 #pragma once
 
 #include "engine/simd-inl.h"
@@ -10,10 +10,23 @@ namespace acl_attn::engine {
 namespace {
 
 struct F16 {
+    using Element = uint16_t;
+    using Codes = vh;      // kLanes bit patterns
+    using WideCodes = vw;  // a whole register of them
     static constexpr uint16_t kExponent = 0x7c00;
 };
 struct BF16 {
+    using Element = uint16_t;
+    using Codes = vh;
+    using WideCodes = vw;
     static constexpr uint16_t kExponent = 0x7f80;
+};
+// Numbers that are wide already: dequantised keys and values.
+struct F32 {
+    using Element = float;
+    using Codes = vu;
+    using WideCodes = vu;
+    static constexpr uint32_t kExponent = 0x7f800000;
 };
 
 inline vf widen(BF16, vh v) { return reinterpret_cast<vf>(extend(v) << 16); }
@@ -81,14 +94,29 @@ inline vf widen_low(F16, vf pairs) {
 }
 inline vf widen_high(F16, vf pairs) { return widen(F16{}, truncate(reinterpret_cast<vu>(pairs) >> 16)); }
 
+inline vf widen(F32, vf v) { return v; }
+
 template <class T>
-inline vf load_wide(const uint16_t* p) {
-    return widen(T{}, load<vh>(p));
+inline vf load_wide(const typename T::Element* p) {
+    if constexpr (sizeof *p == sizeof(float)) {
+        return load<vf>(p);
+    } else {
+        return widen(T{}, load<vh>(p));
+    }
 }
 template <class T>
-inline vf load_wide_part(const uint16_t* p, int n) {
-    return widen(T{}, load_part<vh>(p, n));
+inline vf load_wide_part(const typename T::Element* p, int n) {
+    if constexpr (sizeof *p == sizeof(float)) {
+        return load_part<vf>(p, n);
+    } else {
+        return widen(T{}, load_part<vh>(p, n));
+    }
 }
+template <class T>
+inline const typename T::Element* elements(const void* row) {
+    return static_cast<const typename T::Element*>(row);
+}
+
 template <class T>
 inline void store_narrow_part(uint16_t* p, vf v, int n) {
     store_part(p, narrow(T{}, v), n);

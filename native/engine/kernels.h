@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/kinds.h"
+
 namespace acl_attn::engine {
 
 constexpr int kMr = 6;  // rows of the register block, on every target
@@ -28,13 +30,41 @@ constexpr int kStripRows = 192;        // prefill: most rows whose scores are he
 constexpr int kMaxDim = 576;
 
 // Keys or values of one sequence; `base` is of the block's first KV head. Element (t, d) is at
-//   base + row(t) + (d / chunk) * chunk_stride + d % chunk,
+//   base + row(t) + (d / chunk) * chunk_stride + bytes of d % chunk elements,
 //   row(t) = table ? table[t / block_size] * block_stride + (t % block_size) * token_stride : t * token_stride.
+// Strides are in bytes. A base of null: there are none.
 struct KvView {
-    const uint16_t* base;
+    const char* base;
     const int32_t* table;  // null: contiguous
     int64_t token_stride, head_stride, block_stride, chunk_stride;
     int32_t block_size, chunk, dim;
+    Dtype dtype;
+};
+
+// The scales, or the offsets, of one KV head's keys or values: that of token t, channel d is at
+//   base + row(t) + (d / group) * group_stride, row as in KvView, and for prefix tokens prefix + t * token_stride.
+struct ScaleView {
+    const char* base;      // null: there are none
+    const char* prefix;
+    const int32_t* table;  // null: contiguous
+    int64_t token_stride, block_stride, group_stride;
+    int32_t block_size, group;
+    Dtype dtype;
+};
+
+// What some calls add to the keys or values of a KvView.
+struct KvAddition {
+    KvView prefix;            // rows of keys 0 .. prefix_len - 1; those of the KvView follow
+    KvView rope;              // channels after the KvView's own
+    ScaleView scale, offset;  // a stored x stands for (x + offset) * scale
+};
+
+struct BiasView {
+    BiasKind kind;
+    const char* base;  // tensor: of head 0, row 0, column 0
+    int64_t head_stride, row_stride;  // bytes
+    const float* slopes;
+    int64_t distance;
 };
 
 // The state of a row's softmax over some keys, as a split leaves it behind.
@@ -46,8 +76,16 @@ struct RowState {
 
 // Where a block's results go: final rows, or (partial_out not null) an unnormalised partial.
 struct RowSink {
-    uint16_t* out;   // of token 0, head 0 of the group
-    int64_t out_token_stride, out_head_stride;
+    char* out;       // of token 0, head 0 of the group
+    int64_t out_token_stride, out_head_stride;  // bytes
+    Dtype out_dtype;
+    Dtype query_dtype;
+    int32_t first_head;         // head 0 of the group among all heads
+    const uint16_t* sinks;      // one more logit for each head, of the query's dtype; null: none
+    const char* out_scale;      // null: no post-quantisation
+    const char* out_offset;     // may be null
+    Dtype out_scale_dtype;
+    int64_t out_scale_stride;   // elements between channels: 0 or 1
     float* lse;      // may be null
     int64_t lse_token_stride, lse_head_stride;
     float* partial_out;         // [kv_heads][rows][dim_v], row_begin's first
@@ -59,14 +97,23 @@ struct RowSink {
 struct RowBlock {
     const uint16_t* query;  // of token 0, head 0 of the first group
     int64_t query_token_stride, query_head_stride;
+    int64_t query_rope_token_stride, query_rope_head_stride;
+    const uint16_t* query_rope;  // likewise; null: none
     KvView key, value;
+    KvAddition key_addition, value_addition;
+    int64_t prefix_len;
+    // Rows that the products cannot use where they lie are first copied, or dequantised to fp32, to a staging area.
+    bool key_staged, value_staged;
+    bool value_is_key;  // `value` has the addresses of `key`
+    BiasView bias;
     const uint8_t* mask;  // of row 0, column 0; null: none
     int64_t mask_row_stride;
     int64_t band_first, band_last;
     int64_t row_begin, row_end;
     int64_t key_begin, key_end;
     int32_t kv_heads;       // 1 in prefill
-    int32_t group, dim, dim_v;
+    int32_t group, dim, dim_v;  // dim: rope_dim channels included
+    int32_t rope_dim;
     float scale;
     RowSink sink;
 };
@@ -91,14 +138,16 @@ struct Scratch {
     float* row_headroom;               // [rows]
     float* scores;                     // prefill [strip rows][kScoreStride], decode [rows][kStreamScoreStride]
     float* query;                      // [rows][padded dim] fp32, or bf16 in the paired form
-    const uint16_t** key_rows;         // [kStreamSplit]
-    const uint16_t** value_rows;       // [kStreamSplit]
-    const uint16_t** value_heads;      // [kStreamKeys]
-    const uint16_t** value_originals;  // [kTileKeys]
+    const void** key_rows;             // [kStreamSplit]
+    const void** value_rows;           // [kStreamSplit]
+    const void** value_heads;          // [kStreamKeys]
+    const void** value_originals;      // [kTileKeys]
     uint8_t* value_classes;            // [kTileKeys]
-    uint16_t* zeros;                   // [kMaxDim] zeros
-    uint16_t* key_staging;             // [kTileKeys][padded dim], for rows that are cut into chunks; else null
-    uint16_t* value_staging;           // [kTileKeys][padded dim_v], likewise
+    float* zeros;                      // [kMaxDim] zeros
+    void* key_staging;                 // [kTileKeys][padded dim] of the query's dtype or fp32, for staged rows; else null
+    void* value_staging;               // [kTileKeys][padded dim_v], likewise
+    float* key_scales;                 // [2][padded dim] scales and offsets of one token, for dequantised rows; else null
+    float* value_scales;               // [2][padded dim_v], likewise
     // prefill only
     float* key_panels;                 // [panel][steps of dim][nr]
     float* value_panels;               // [panel][steps of kTileKeys][nr]
@@ -111,10 +160,11 @@ struct Kernels {
     const char* name;
     int lanes;              // fp32 numbers a vector holds
     int nr;                 // columns of the register block
-    bool paired[2];         // by Dtype: operands are pairs of bf16, not fp32
-    void (*prefill[2])(const RowBlock&, const Scratch&);
-    void (*decode[2])(const RowBlock&, const Scratch&);
-    void (*merge[2])(const MergeBlock&);
+    bool paired[3];         // by the Dtype of the products: operands are pairs of bf16, not fp32
+    // By the Dtype that keys and values have when they reach the products: f16, bf16 or (dequantised) f32.
+    void (*prefill[3])(const RowBlock&, const Scratch&);
+    void (*decode[3])(const RowBlock&, const Scratch&);
+    void (*merge)(const MergeBlock&);
     // The building blocks, for tests.
     void (*exp)(const float* x, float* y, size_t n);
     void (*widen[2])(const uint16_t* x, float* y, size_t n);

@@ -4,6 +4,7 @@
 // Many rows: keys and values are packed once per tile and used by all rows of the block, kMr rows at a time.
 #pragma once
 
+#include "engine/bias-inl.h"
 #include "engine/finish-inl.h"
 #include "engine/softmax-inl.h"
 #include "engine/tile-inl.h"
@@ -36,7 +37,7 @@ public:
         }
         if (any_aside_) join_aside();
         for (int r = 0; r < rows_; r++) {
-            finish_row<T>(b_, 0, b_.row_begin + r, s_.out + r * ldo_,
+            finish_row(b_, 0, b_.row_begin + r, s_.out + r * ldo_,
                           {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]});
         }
     }
@@ -76,9 +77,9 @@ private:
             __builtin_memset(to, 0, sizeof(float) * ldq_);
         } else if constexpr (kPaired) {
             __builtin_memset(to, 0, sizeof(float) * ldq_);
-            __builtin_memcpy(to, query_row(b_, 0, b_.row_begin + r), sizeof(uint16_t) * b_.dim);
+            copy_query(b_, 0, b_.row_begin + r, reinterpret_cast<uint16_t*>(to));
         } else {
-            widen_query<T>(b_, 0, b_.row_begin + r, to);
+            widen_query(b_, 0, b_.row_begin + r, to);
         }
     }
 
@@ -122,6 +123,9 @@ private:
         for (int r = g * kMr; r < (g + 1) * kMr && r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
+            if (b_.bias.kind != BiasKind::none) {
+                add_bias(b_, 0, row, seen, tile_.key, range.begin, range.end, scores(r));
+            }
             if (b_.mask != nullptr || seen.begin > tile_.key + range.begin || seen.end < tile_.key + range.end) {
                 hide_scores(b_, row, seen, tile_.key, range.begin, range.end, scores(r));
             }

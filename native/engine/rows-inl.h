@@ -35,8 +35,13 @@ inline bool is_hidden(const RowBlock& block, int64_t row, int64_t key) {
     return block.mask != nullptr && block.mask[row / block.group * block.mask_row_stride + key] != 0;
 }
 
+inline const char* row_address(const KvView& view, int64_t t) {
+    if (view.table == nullptr) return view.base + t * view.token_stride;
+    return view.base + view.table[t / view.block_size] * view.block_stride + t % view.block_size * view.token_stride;
+}
+
 // Addresses of rows [begin, end), the first into rows[0].
-inline void locate_rows(const KvView& view, int64_t begin, int64_t end, const uint16_t** rows) {
+inline void locate_rows(const KvView& view, int64_t begin, int64_t end, const void** rows) {
     if (view.table == nullptr) {
         for (int64_t t = begin; t < end; t++) *rows++ = view.base + t * view.token_stride;
         return;
@@ -44,37 +49,60 @@ inline void locate_rows(const KvView& view, int64_t begin, int64_t end, const ui
     int64_t block = begin / view.block_size;
     int64_t inside = begin % view.block_size;
     for (int64_t t = begin; t < end; block++, inside = 0) {
-        const uint16_t* row = view.base + view.table[block] * view.block_stride + inside * view.token_stride;
+        const char* row = view.base + view.table[block] * view.block_stride + inside * view.token_stride;
         const int64_t stop = smaller(end, (block + 1) * view.block_size);
         for (; t < stop; t++, row += view.token_stride) *rows++ = row;
     }
 }
 
-inline bool is_chunked(const KvView& view) { return view.chunk < view.dim; }
-
-// Puts the chunks of each row together in `staging` ([count][stride]) and points to the copies instead.
-inline void stage_rows(const KvView& view, const uint16_t** rows, int count, uint16_t* staging, int stride) {
-    for (int i = 0; i < count; i++) {
-        uint16_t* to = staging + static_cast<ptrdiff_t>(i) * stride;
-        const uint16_t* from = rows[i];
-        for (int d = 0; d < view.dim; d += view.chunk, from += view.chunk_stride) {
-            const int n = view.dim - d < view.chunk ? view.dim - d : view.chunk;
-            __builtin_memcpy(to + d, from, static_cast<size_t>(n) * sizeof(uint16_t));
-        }
-        rows[i] = to;
-    }
+// The same for rows of the prefix followed by the sequence's own.
+inline void locate_rows(const KvView& own, const KvView& prefix, int64_t prefix_len, int64_t begin, int64_t end,
+                        const void** rows) {
+    const int64_t border = smaller(larger(begin, prefix_len), end);
+    if (begin < border) locate_rows(prefix, begin, border, rows);
+    if (border < end) locate_rows(own, border - prefix_len, end - prefix_len, rows + (border - begin));
 }
 
+inline int64_t query_head(const RowBlock& block, int kv_head, int64_t row) {
+    return kv_head * block.group + row % block.group;
+}
+
+// The two parts of a query row; the second has block.rope_dim channels.
 inline const uint16_t* query_row(const RowBlock& block, int kv_head, int64_t row) {
     return block.query + row / block.group * block.query_token_stride +
-           (kv_head * block.group + row % block.group) * block.query_head_stride;
+           query_head(block, kv_head, row) * block.query_head_stride;
+}
+inline const uint16_t* query_rope_row(const RowBlock& block, int kv_head, int64_t row) {
+    return block.query_rope + row / block.group * block.query_rope_token_stride +
+           query_head(block, kv_head, row) * block.query_rope_head_stride;
+}
+
+inline vf widen_part(Dtype dtype, const uint16_t* p, int n) {
+    return dtype == Dtype::f16 ? load_wide_part<F16>(p, n) : load_wide_part<BF16>(p, n);
 }
 
 // Copies a query row as fp32; lanes beyond dim up to a whole vector become 0.
-template <class T>
 inline void widen_query(const RowBlock& block, int kv_head, int64_t row, float* to) {
+    const Dtype dtype = block.sink.query_dtype;
+    const int own = block.dim - block.rope_dim;
     const uint16_t* from = query_row(block, kv_head, row);
-    for (int d = 0; d < block.dim; d += kLanes) store(to + d, load_wide_part<T>(from + d, block.dim - d));
+    for (int d = 0; d < own; d += kLanes) store(to + d, widen_part(dtype, from + d, own - d));
+    if (block.rope_dim == 0) return;
+    from = query_rope_row(block, kv_head, row);
+    for (int d = own; d < round_up(block.dim, kLanes); d++) to[d] = 0.0f;
+    for (int d = 0; d < block.rope_dim; d += kLanes) {
+        const int n = block.rope_dim - d;
+        store_part(to + own + d, widen_part(dtype, from + d, n), n);
+    }
+}
+
+// The same as it is.
+inline void copy_query(const RowBlock& block, int kv_head, int64_t row, uint16_t* to) {
+    const int own = block.dim - block.rope_dim;
+    __builtin_memcpy(to, query_row(block, kv_head, row), sizeof(uint16_t) * static_cast<size_t>(own));
+    if (block.rope_dim == 0) return;
+    __builtin_memcpy(to + own, query_rope_row(block, kv_head, row),
+                     sizeof(uint16_t) * static_cast<size_t>(block.rope_dim));
 }
 
 }  // namespace

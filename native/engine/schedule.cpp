@@ -65,6 +65,8 @@ int32_t choose_decode_heads(const Problem& problem, int threads) {
     const auto lies_inside = [](int64_t head_stride, const KvLayout& layout, int32_t dim) {
         return head_stride < layout.token_stride && layout.chunk >= dim;
     };
+    // Those others are staged one by one, or lie differently in the prefix.
+    if (problem.rope_dim > 0 || problem.prefix_len > 0 || problem.kv_dtype != problem.dtype) return 1;
     int64_t splits = 0, rows = 1;
     for (const Sequence& s : problem.sequences) {
         const Shape shape = shape_of(problem, s);

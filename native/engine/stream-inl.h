@@ -14,27 +14,30 @@ namespace {
 // Rows that the next tile will need. They are asked for while this one is computed, evenly over its work: memory must
 // never be idle, and a burst of requests beyond what the core can keep open would stall it.
 struct Upcoming {
-    const uint16_t* const* rows = nullptr;
+    const void* const* rows = nullptr;
     int count = 0;  // 0: none
     int64_t offset = 0;
-    int begin = 0, end = 0;  // channels
+    int64_t begin = 0, end = 0;  // bytes
 
     __attribute__((always_inline)) void fetch(int k) const {
-        constexpr int line = 32;  // elements in a cache line
+        constexpr int line = 64;
         if (k >= count) return;
-        for (int d = begin; d < end; d += line) prefetch_to_l2(rows[k] + offset + d);
+        for (int64_t d = begin; d < end; d += line) prefetch_to_l2(static_cast<const char*>(rows[k]) + offset + d);
     }
 };
 
-// scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys, of which `count` exist. `offset` is
-// added to the keys' addresses.
+// scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys, of which `count` exist. `offset`
+// bytes are added to the keys' addresses.
 template <class T, int kRows>
-__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const uint16_t* const* keys,
+__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const void* const* keys,
                                         int64_t offset, int count, float scale, float* scores, ptrdiff_t lds) {
     constexpr int kKeys = kLanes / kRows;
-    const uint16_t* key[kKeys];
+    using Element = typename T::Element;
+    const Element* key[kKeys];
 #pragma GCC unroll 16
-    for (int k = 0; k < kKeys; k++) key[k] = keys[k < count ? k : count - 1] + offset;
+    for (int k = 0; k < kKeys; k++) {
+        key[k] = elements<T>(static_cast<const char*>(keys[k < count ? k : count - 1]) + offset);
+    }
     vf acc[kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; i++) acc[i] = vf{};
@@ -51,8 +54,8 @@ __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int d
     };
     int d = 0;
 #pragma GCC unroll 1
-    for (; d + kLanes <= dim; d += kLanes) step(d, [](const uint16_t* p) { return load_wide<T>(p); });
-    if (d < dim) step(d, [&](const uint16_t* p) { return load_wide_part<T>(p, dim - d); });
+    for (; d + kLanes <= dim; d += kLanes) step(d, [](const Element* p) { return load_wide<T>(p); });
+    if (d < dim) step(d, [&](const Element* p) { return load_wide_part<T>(p, dim - d); });
     const vf result = sums_of(acc) * splat(scale);
     if (count >= kKeys) {
         float lanes[kLanes];
@@ -70,7 +73,7 @@ __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int d
 // vectors of columns, the last of which may have fewer than kLanes elements (`tail`, 0: whole) in memory.
 template <class T, int kRows, int kUsed>
 __attribute__((noinline)) void add_scaled_values(const float* probabilities, ptrdiff_t ldp,
-                                                 const uint16_t* const* values, int count, int column, int tail,
+                                                 const void* const* values, int count, int column, int tail,
                                                  const float* rescale, float* out, ptrdiff_t ldo,
                                                  const Upcoming& upcoming) {
     vf acc[kRows][kUsed];
@@ -81,7 +84,7 @@ __attribute__((noinline)) void add_scaled_values(const float* probabilities, ptr
     }
     for (int k = 0; k < count; k++) {
         upcoming.fetch(k);
-        const uint16_t* value = values[k] + column;
+        const typename T::Element* value = elements<T>(values[k]) + column;
         vf x[kUsed];
 #pragma GCC unroll 4
         for (int c = 0; c < kUsed; c++) {

@@ -7,6 +7,7 @@
 #include "engine/exceptional-inl.h"
 #include "engine/pack-inl.h"
 #include "engine/rows-inl.h"
+#include "engine/staging-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -21,7 +22,7 @@ public:
     const int steps;            // of a key panel
 
     Tile(const RowBlock& block, const Scratch& scratch)
-        : steps(steps_of(block.dim, Operand::kDepth)), b_(block), s_(scratch),
+        : steps(steps_of(block.dim, Operand::kDepth)), b_(block), s_(scratch), staging_(block, scratch),
           span_(visible_keys(block, block.row_begin, block.row_end)) {}
 
     bool first() {
@@ -38,12 +39,8 @@ public:
     }
 
     void pack() {
-        const uint16_t **keys = key_rows(key), **values = value_rows(key);
-        const int count = end - begin;
-        if (is_chunked(b_.key)) stage_rows(b_.key, keys + begin, count, s_.key_staging, round_up(b_.dim, kLanes));
-        if (is_chunked(b_.value)) {
-            stage_rows(b_.value, values + begin, count, s_.value_staging, round_up(b_.dim_v, kLanes));
-        }
+        const void **keys = key_rows(key), **values = value_rows(key);
+        staging_.stage(key + begin, end - begin, keys + begin, values + begin);
         constexpr bool tiny_matters = Operand::kDepth == 2;
         exceptional = set_aside<T, tiny_matters>(values, begin, end, b_.dim_v, s_.zeros, s_.value_classes,
                                                  s_.value_originals);
@@ -62,11 +59,14 @@ public:
     class Ahead {
     public:
         // `calls`: about how often advance() will be called.
-        Ahead(const Tile& tile, int calls) : b_(tile.b_) {
+        Ahead(const Tile& tile, int calls) {
             const int64_t key = tile.key + kTileKeys;
             if (key >= tile.span_.end) return;
             tile.locate(key);
-            if (is_chunked(b_.key) || is_chunked(b_.value)) return;
+            const KvView &k = tile.b_.key, &v = tile.b_.value;
+            if (k.chunk < k.dim || v.chunk < v.dim) return;
+            key_bytes_ = bytes_of(k.dtype, k.dim);
+            value_bytes_ = tile.b_.value_is_key ? 0 : bytes_of(v.dtype, v.dim);
             keys_ = tile.key_rows(key);
             values_ = tile.value_rows(key);
             next_ = tile.begin_of(key);
@@ -75,17 +75,19 @@ public:
         }
 
         __attribute__((always_inline)) void advance() {
-            constexpr int line = 32;  // elements in a cache line
+            constexpr int line = 64;
             for (int stop = next_ + step_; next_ < stop && next_ < end_; next_++) {
-                for (int d = 0; d < b_.dim; d += line) prefetch_to_l2(keys_[next_] + d);
-                for (int d = 0; d < b_.dim_v; d += line) prefetch_to_l2(values_[next_] + d);
+                const char* k = static_cast<const char*>(keys_[next_]);
+                const char* v = static_cast<const char*>(values_[next_]);
+                for (int64_t d = 0; d < key_bytes_; d += line) prefetch_to_l2(k + d);
+                for (int64_t d = 0; d < value_bytes_; d += line) prefetch_to_l2(v + d);
             }
         }
 
     private:
-        const RowBlock& b_;
-        const uint16_t** keys_ = nullptr;
-        const uint16_t** values_ = nullptr;
+        const void** keys_ = nullptr;
+        const void** values_ = nullptr;
+        int64_t key_bytes_ = 0, value_bytes_ = 0;
         int next_ = 0, end_ = 0, step_ = 0;
     };
 
@@ -101,22 +103,23 @@ private:
 
     // This tile's and the next one's addresses lie side by side.
     static_assert(2 * kTileKeys <= kStreamSplit, "the address arrays must hold two tiles");
-    const uint16_t** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTileKeys); }
-    const uint16_t** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
+    const void** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTileKeys); }
+    const void** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
 
     // Finds a tile's rows; columns outside the span are zeros.
     void locate(int64_t tile) const {
-        const uint16_t **keys = key_rows(tile), **values = value_rows(tile);
+        const void **keys = key_rows(tile), **values = value_rows(tile);
         const int from = begin_of(tile), to = end_of(tile);
         if (from > 0 || to < kTileKeys) {
             for (int k = 0; k < kTileKeys; k++) keys[k] = values[k] = s_.zeros;
         }
-        locate_rows(b_.key, tile + from, tile + to, keys + from);
-        locate_rows(b_.value, tile + from, tile + to, values + from);
+        locate_rows(b_.key, b_.key_addition.prefix, b_.prefix_len, tile + from, tile + to, keys + from);
+        locate_rows(b_.value, b_.value_addition.prefix, b_.prefix_len, tile + from, tile + to, values + from);
     }
 
     const RowBlock& b_;
     const Scratch& s_;
+    KvStaging<T> staging_;
     const Interval span_;  // keys that some row of the block sees
 };
 

@@ -13,7 +13,7 @@ size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multipl
 
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
     const size_t lanes = static_cast<size_t>(kernels.lanes);
-    const size_t dim = round_up(static_cast<size_t>(problem.dim), lanes);
+    const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
     const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), kMr);
     const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
@@ -29,18 +29,23 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.scores = arena.take<float>(std::max<size_t>(std::min<size_t>(prefill_rows, kStripRows) * kScoreStride,
                                                   static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
     s.query = arena.take<float>(rows * dim);
-    s.key_rows = arena.take<const uint16_t*>(kStreamSplit);
-    s.value_rows = arena.take<const uint16_t*>(kStreamSplit);
-    s.value_heads = arena.take<const uint16_t*>(kStreamKeys);
-    s.value_originals = arena.take<const uint16_t*>(kTileKeys);
+    s.key_rows = arena.take<const void*>(kStreamSplit);
+    s.value_rows = arena.take<const void*>(kStreamSplit);
+    s.value_heads = arena.take<const void*>(kStreamKeys);
+    s.value_originals = arena.take<const void*>(kTileKeys);
     s.value_classes = arena.take<uint8_t>(kTileKeys);
-    s.zeros = arena.take<uint16_t>(kMaxDim);
-    if (problem.key.chunk < problem.dim) s.key_staging = arena.take<uint16_t>(tile * dim);
-    if (problem.value.chunk < problem.dim_v) s.value_staging = arena.take<uint16_t>(tile * dim_v);
+    s.zeros = arena.take<float>(kMaxDim);
+    const size_t size = static_cast<size_t>(bits_of(product_dtype(problem))) / 8;
+    if (is_key_staged(problem)) s.key_staging = arena.take<char>(tile * dim * size);
+    if (is_value_staged(problem)) s.value_staging = arena.take<char>(tile * dim_v * size);
+    if (is_quantised(problem)) {
+        s.key_scales = arena.take<float>(2 * dim);
+        s.value_scales = arena.take<float>(2 * dim_v);
+    }
     if (prefill_rows > 0) {
-        const bool paired = kernels.paired[static_cast<int>(problem.dtype)];
+        const bool paired = kernels.paired[static_cast<int>(product_dtype(problem))];
         const size_t depth = paired ? 2 : 1;
-        const size_t steps = round_up(static_cast<size_t>(problem.dim), depth) / depth;
+        const size_t steps = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), depth) / depth;
         s.key_panels = arena.take<float>(round_up(tile, nr) * steps);
         s.value_panels = arena.take<float>(round_up(dim_v, nr) * (tile / depth));
         if (paired) {

@@ -14,6 +14,21 @@
 
 namespace acl_attn::engine {
 
+// Keys and values of a type of their own are dequantised to fp32.
+inline bool is_quantised(const Problem& p) { return p.kv_dtype != p.dtype; }
+inline Dtype product_dtype(const Problem& p) { return is_quantised(p) ? Dtype::f32 : p.dtype; }
+
+// Whether the products can't use keys, or values, where they lie.
+inline bool is_key_staged(const Problem& p) {
+    const bool is_cut = p.key.chunk < p.dim || (p.prefix_len > 0 && p.prefix_key.chunk < p.dim);
+    return is_cut || p.rope_dim > 0 || is_quantised(p);
+}
+inline bool is_value_staged(const Problem& p) {
+    if (p.value_is_key) return false;
+    const bool is_cut = p.value.chunk < p.dim_v || (p.prefix_len > 0 && p.prefix_value.chunk < p.dim_v);
+    return is_cut || is_quantised(p);
+}
+
 class Arena {
 public:
     static constexpr size_t kAlignment = 64;

@@ -57,7 +57,7 @@ struct Case {
 
 void bench(const Case& c) {
     Problem p;
-    p.dtype = c.dtype;
+    p.dtype = p.kv_dtype = p.out_dtype = c.dtype;
     p.heads = c.heads;
     p.kv_heads = c.kv_heads;
     p.dim = p.dim_v = c.dim;

@@ -127,7 +127,7 @@ inline CacheLayout cache_layout(const Spec& spec, int32_t dim) {
 inline Laid::Laid(const Spec& spec, const std::vector<Logical>& data, uint64_t seed) {
     Random random(seed);
     Problem& p = problem;
-    p.dtype = spec.dtype;
+    p.dtype = p.kv_dtype = p.out_dtype = spec.dtype;
     p.heads = spec.heads;
     p.kv_heads = spec.kv_heads;
     p.dim = spec.dim;

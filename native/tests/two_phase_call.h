@@ -11,6 +11,7 @@
 
 #include "acl/acl.h"
 #include "acl_attn/acl_attn.h"
+#include "acl_attn/max_workspace.h"
 #include "aclnnop/aclnn_fused_infer_attention_score_v5.h"
 #include "check.h"
 
@@ -75,8 +76,17 @@ struct Arguments {
     const aclTensor* softmax_lse = nullptr;
 
     aclnnStatus phase_one(uint64_t* workspace_size, aclOpExecutor** executor) const {
+        return ask(aclnnFusedInferAttentionScoreV5GetWorkspaceSize, workspace_size, executor);
+    }
+    aclnnStatus largest(uint64_t* workspace_size, aclOpExecutor** executor) const {
+        return ask(aclnnFusedInferAttentionScoreV5GetMaxWorkspaceSize, workspace_size, executor);
+    }
+
+private:
+    template <class PhaseOne>
+    aclnnStatus ask(PhaseOne&& phase_one, uint64_t* workspace_size, aclOpExecutor** executor) const {
         std::string layout = input_layout;
-        return aclnnFusedInferAttentionScoreV5GetWorkspaceSize(
+        return phase_one(
             query, key, value, pse_shift, atten_mask, actual_seq_lengths, actual_seq_lengths_kv, deq_scale1,
             quant_scale1, deq_scale2, quant_scale2, quant_offset2, antiquant_scale, antiquant_offset, block_table,
             query_padding_size, kv_padding_size, key_antiquant_scale, key_antiquant_offset, value_antiquant_scale,

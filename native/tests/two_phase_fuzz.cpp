@@ -168,6 +168,83 @@ static const aclTensorList* random_list(Objects& objects, Memory& memory, const 
     return objects.list(members);
 }
 
+static const aclTensor* fresh(Prepared& p, Memory& memory, const Dims& dims, aclDataType type) {
+    return p.objects.tensor(dims, type, memory.exactly(bytes_of(count(dims), type)));
+}
+
+// Dims of a tensor in the scenario's axes.
+static Dims in_layout(const Scenario& s, const Axes& extent) {
+    return dims_of(s.layout.substr(0, s.layout.find('_')), extent);
+}
+
+// The parameters of a feature, in shapes that fit the scenario (which may still not go together with it).
+static void add_feature(Prepared& p, const Scenario& s, Memory& memory) {
+    Arguments& a = p.arguments;
+    const int64_t batch = s.batch();
+    const int64_t tokens = s.paged() ? 16 : 13;
+    const auto make = [&](const Dims& dims, aclDataType type) { return fresh(p, memory, dims, type); };
+    switch (below(9)) {
+        case 0: a.pse_shift = make({chance(2) ? 1 : batch, s.heads, chance(2) ? 1 : 40, 60}, s.type); break;
+        case 1:
+            a.pse_type = 2 + below(2);
+            a.pse_shift = make({s.heads}, ACL_FLOAT);
+            a.q_start_idx = p.objects.ints({below(9)});
+            break;
+        case 2: a.learnable_sink = make({s.heads}, s.type); break;
+        case 3: {
+            if (s.paged() || s.kv == Kv::list) break;
+            const Dims query = shape_of(a.query);
+            Axes extent{batch, s.sq, s.heads, 8};
+            for (size_t i = 0; i < query.size(); ++i) extent.s = s.packed() ? query[s.layout[0] == 'T' ? 0 : 1] : s.sq;
+            a.query_rope = make(in_layout(s, extent), s.type);
+            int64_t keys = 0;
+            for (const int64_t length : s.kv_len) keys += length;
+            a.key_rope = make(in_layout(s, {batch, s.packed() ? keys : s.skv, s.kv_heads, 8}), s.type);
+            break;
+        }
+        case 4:
+            if (s.packed()) break;
+            a.key_shared_prefix = make(in_layout(s, {1, 5, s.kv_heads, s.dim}), s.type);
+            a.value_shared_prefix = make(in_layout(s, {1, 5, s.kv_heads, s.dim_v}), s.type);
+            if (chance(2)) a.actual_shared_prefix_len = p.objects.ints({below(7)});
+            break;
+        case 5:
+            (chance(2) ? a.query_padding_size : a.kv_padding_size) = make({1}, ACL_INT64);
+            break;
+        case 6: {
+            const Dims dims = shape_of(a.attention_out);
+            const aclDataType type = pick<aclDataType>({ACL_INT8, ACL_HIFLOAT8, ACL_FLOAT8_E4M3FN});
+            a.attention_out = make(dims, type);
+            a.quant_scale2 = make(chance(2) ? Dims{1} : Dims{s.heads, s.dim_v}, ACL_FLOAT);
+            break;
+        }
+        default: {  // stored keys and values
+            if (s.kv != Kv::dense) break;
+            int64_t keys = 0;
+            for (const int64_t length : s.kv_len) keys += length;
+            const Axes extent{batch, s.packed() ? keys : s.skv, s.kv_heads, s.dim};
+            const aclDataType type = pick<aclDataType>({ACL_INT8, ACL_HIFLOAT8, ACL_FLOAT8_E4M3FN});
+            Axes value_extent = extent;
+            value_extent.d = s.dim_v;
+            a.key = p.objects.list({make(in_layout(s, extent), type)});
+            a.value = p.objects.list({make(in_layout(s, value_extent), type)});
+            const int64_t mode = below(4);
+            a.key_antiquant_mode = a.value_antiquant_mode = mode;
+            const auto scale = [&](int64_t dim) {
+                switch (mode) {
+                    case 0: return make(chance(2) ? Dims{1} : Dims{s.kv_heads, dim}, s.type);
+                    case 1: return make({batch, tokens}, ACL_FLOAT);
+                    case 2: return make({s.kv_heads}, s.type);
+                    default: return make({batch, s.kv_heads, tokens}, ACL_FLOAT);
+                }
+            };
+            a.key_antiquant_scale = scale(s.dim);
+            a.value_antiquant_scale = scale(s.dim_v);
+            break;
+        }
+    }
+}
+
 static void mutate(Prepared& p, const Scenario& s, Memory& memory) {
     Arguments& a = p.arguments;
     static const std::vector<const aclTensor * Arguments::*> tensors = {
@@ -213,6 +290,19 @@ static void mutate(Prepared& p, const Scenario& s, Memory& memory) {
     }
 }
 
+// Whatever its lengths, a call needs no more than what was said without them.
+static void compare_workspaces(const Arguments& a, int64_t n) {
+    uint64_t size = 0, most = 0;
+    aclOpExecutor* executor = nullptr;
+    if (a.phase_one(&size, &executor) != 0) return;
+    aclDestroyAclOpExecutor(executor);
+    const aclnnStatus status = a.largest(&most, &executor);
+    expect(status == 0 && size <= most, "the greatest workspace, " + std::to_string(most) + " bytes, serves call " +
+                                            std::to_string(n) + ", which needs " + std::to_string(size) + ": " +
+                                            (status == 0 ? "" : recent_message()));
+    if (status == 0) aclDestroyAclOpExecutor(executor);
+}
+
 int main(int argc, char** argv) {
     const int64_t calls = argc > 1 ? std::atoll(argv[1]) : 20000;
     random_bits.seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20250901);
@@ -223,7 +313,9 @@ int main(int argc, char** argv) {
         {
             Memory memory;
             Prepared p(s, 0.125 * static_cast<double>(below(9) - 2), chance(2));
+            for (int64_t m = below(3); m > 0; --m) add_feature(p, s, memory);
             for (int64_t m = below(3); m > 0; --m) mutate(p, s, memory);
+            compare_workspaces(p.arguments, n);
             recent_message();
             const aclnnStatus status = call(p.arguments);
             ++outcomes[status];

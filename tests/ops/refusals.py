@@ -32,8 +32,3 @@ def refuses(
     assert parts, message
     for pattern in (got, fix):
         assert re.search(pattern, parts[1]), message
-
-
-def not_yet(parameter: str) -> pytest.RaisesExc[BaseException]:
-    """Expect the refusal of a feature that is not there yet."""
-    return pytest.raises(NotImplementedError, match=rf"^{parameter}.*not supported yet")

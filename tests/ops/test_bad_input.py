@@ -7,6 +7,7 @@ One test for each kind, with its neighbours that are right, so that a refusal of
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -14,11 +15,13 @@ import numpy as np
 import pytest
 
 import acl_attn
+from acl_attn import reference
 from acl_attn.testing.cases import Case
+from acl_attn.testing.compare import assert_close
 from acl_attn.testing.layouts import dense_arguments, list_arguments
 from acl_attn.testing.pages import CACHES, Paging, paged_arguments
 
-from .refusals import not_yet, refuses
+from .refusals import refuses
 from .runs import check
 
 CASE = Case("call", (4, 4), (12, 12), heads=4, kv_heads=2, dim=32, dim_v=32)
@@ -68,12 +71,20 @@ def named(dtype: Any) -> str:
 # --- dtypes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int32, np.uint16, np.complex64, np.bool_])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint16, np.complex64, np.bool_])
 def test_dtype_of_all_three(dtype: type) -> None:
     arguments = dense()
     arguments |= {name: arguments[name].astype(dtype) for name in ("query", "key", "value")}
     with refuses("query", got=named(dtype), kind=(TypeError, ValueError, NotImplementedError)):
         call(arguments)
+
+
+def test_integers_need_scales() -> None:
+    arguments = dense()
+    arguments |= {name: arguments[name].astype(np.int8) for name in ("query", "key", "value")}
+    out = np.empty(arguments["query"].shape, np.float16)
+    with refuses("deq_scale1|query", kind=(ValueError, NotImplementedError)):
+        call(arguments, attention_out=out)
 
 
 @pytest.mark.parametrize("name", ["key", "value"])
@@ -500,10 +511,10 @@ def test_a_refused_call_writes_nothing() -> None:
     assert (lse == 3.0).all()
 
 
-# --- not there yet --------------------------------------------------------------------------------------------------
+# --- arguments of other features ------------------------------------------------------------------------------------
 
 _HALF, _FLOAT = np.ones(1, np.float16), np.ones(1, np.float32)
-UNSUPPORTED = {
+OF_FEATURES = {
     "pse_shift": np.zeros((1, 4, 4, 12), np.float16),
     "deq_scale1": _FLOAT,
     "quant_scale1": _FLOAT,
@@ -536,10 +547,20 @@ UNSUPPORTED = {
 }
 
 
-@pytest.mark.parametrize("name", UNSUPPORTED)
-def test_features_that_are_not_there_yet_are_never_ignored(name: str) -> None:
-    with not_yet(name):
-        call(dense(), **{"scale_value": 1.0, name: UNSUPPORTED[name]})
+@pytest.mark.parametrize("name", OF_FEATURES)
+def test_arguments_alone_are_refused_or_do_what_they_say(name: str) -> None:
+    arguments = {**dense(), "scale_value": 1.0, name: OF_FEATURES[name], "softmax_lse_flag": True}
+    message = ""
+    try:
+        out, lse = call(arguments)
+    except acl_attn.AclAttnError as refusal:
+        message = str(refusal)
+    if message:
+        assert re.match(r"[a-z0-9_]+(\[\d+\])?: expected .+, got .+", message, re.DOTALL), message
+        return
+    want, want_lse = reference.fused_infer_attention_score(**arguments)
+    assert_close(out, want)
+    assert_close(lse, want_lse)
 
 
 def test_unknown_keywords() -> None:

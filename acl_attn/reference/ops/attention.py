@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acl_attn.reference.extents import LengthsLike, as_list
+from acl_attn.reference.formats import elements
 from acl_attn.reference.layouts import find_layout
+from acl_attn.reference.operands import as_members
+from acl_attn.reference.ops.features import feature_arguments
 from acl_attn.reference.ops.fused_infer_attention_score import fused_infer_attention_score
 from acl_attn.reference.visibility import TOKEN_LIMIT
 
@@ -29,7 +32,7 @@ Array = NDArray[Any]
 def attention(
     query: Array,
     key: Array | Sequence[Array],
-    value: Array | Sequence[Array],
+    value: Array | Sequence[Array] | None,
     *,
     layout: str | None = None,
     num_heads: int | None = None,
@@ -42,6 +45,7 @@ def attention(
     block_table: Array | None = None,
     block_size: int | None = None,
     return_lse: bool = False,
+    **features: Any,
 ) -> Float64 | tuple[Float64, Float64]:
     """Attention in float64, with the arguments of `acl_attn.attention`.
 
@@ -50,7 +54,8 @@ def attention(
     query : ndarray
         Axes as ``layout`` says.
     key, value : ndarray or sequence of ndarray
-        A tensor; several tensors, one per sequence; or, with ``block_table``, a paged cache.
+        A tensor; several tensors, one per sequence; or, with ``block_table``, a paged cache. No value (None) where,
+        with rope, the key is the value too.
     layout : str, optional
         One of `acl_attn.reference.layouts.LAYOUTS`. None: BSND for a query of rank 4, TND for one of rank 3.
     num_heads, num_kv_heads : int, optional
@@ -69,6 +74,8 @@ def attention(
         Tokens in a block; None: what the cache's shape says.
     return_lse : bool
         Whether to return the second result.
+    **features
+        Any of rope, bias, alibi, sink, prefix, left_padding, kv_quant and out_quant, as for `acl_attn.attention`.
 
     Returns
     -------
@@ -84,7 +91,7 @@ def attention(
     """
     name = layout or {4: "BSND", 3: "TND"}.get(query.ndim, "BSH")
     axes = find_layout(name).query
-    first_key = key[0] if isinstance(key, list | tuple) else np.asarray(key)
+    first_key = elements(as_members(key)[0])
     if num_heads is None:
         if axes == "BSH":
             raise ValueError("num_heads: expected a number for layout BSH, got None")
@@ -110,7 +117,7 @@ def attention(
     out, lse = fused_infer_attention_score(
         query,
         key,
-        value,
+        key if value is None else value,
         num_heads=num_heads,
         num_key_value_heads=num_kv_heads,
         input_layout=name,
@@ -124,6 +131,7 @@ def attention(
         sparse_mode=chosen.sparse_mode,
         pre_tokens=chosen.pre_tokens,
         next_tokens=chosen.next_tokens,
+        **feature_arguments(**features),
     )
     assert lse is not None  # noqa: S101 - asked for above
     return (out, lse) if return_lse else out

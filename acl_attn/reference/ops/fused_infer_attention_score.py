@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acl_attn.reference.attend import Float64, attend
-from acl_attn.reference.extents import LengthsLike, lengths_per_sequence, packed_rows
-from acl_attn.reference.layouts import Layout, find_layout, from_canonical
-from acl_attn.reference.storage import Contiguous, Members, Paged
-from acl_attn.reference.visibility import TOKEN_LIMIT, full_mask, visible_keys
+from acl_attn.reference.attend import Float64
+from acl_attn.reference.bias import slope_bias, tensor_bias
+from acl_attn.reference.extents import LengthsLike
+from acl_attn.reference.formats import as_float64, elements, format_of
+from acl_attn.reference.layouts import find_layout, from_canonical
+from acl_attn.reference.operands import as_members, first_of, kv_rows, open_store, query_rows
+from acl_attn.reference.post_quant import quantise_out
+from acl_attn.reference.schemes import Tensors, choose
+from acl_attn.reference.storage import Contiguous
+from acl_attn.reference.visibility import TOKEN_LIMIT, full_mask, tree_mask, visible_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from acl_attn.reference.operands import Store
 
 Array = NDArray[Any]
 
@@ -38,9 +45,39 @@ def fused_infer_attention_score(
     next_tokens: int = TOKEN_LIMIT,
     block_table: Array | None = None,
     block_size: int = 0,
+    pse_shift: Array | None = None,
+    pse_type: int = 0,
+    q_start_idx: Sequence[int] | None = None,
+    kv_start_idx: Sequence[int] | None = None,
+    learnable_sink: Array | None = None,
+    query_padding_size: Array | None = None,
+    kv_padding_size: Array | None = None,
+    key_shared_prefix: Array | None = None,
+    value_shared_prefix: Array | None = None,
+    actual_shared_prefix_len: Sequence[int] | None = None,
+    query_rope: Array | None = None,
+    key_rope: Array | None = None,
+    key_antiquant_scale: Array | None = None,
+    key_antiquant_offset: Array | None = None,
+    value_antiquant_scale: Array | None = None,
+    value_antiquant_offset: Array | None = None,
+    key_antiquant_mode: int = 0,
+    value_antiquant_mode: int = 0,
+    antiquant_scale: Array | None = None,
+    antiquant_offset: Array | None = None,
+    antiquant_mode: int = 0,
+    dequant_scale_query: Array | None = None,
+    query_quant_mode: int = 0,
+    deq_scale1: Array | None = None,
+    quant_scale1: Array | None = None,
+    deq_scale2: Array | None = None,
+    quant_scale2: Array | None = None,
+    quant_offset2: Array | None = None,
+    attention_out: Array | None = None,
     inner_precise: int = 1,
     softmax_lse_flag: bool = False,
-    **not_yet: object,
+    profile: str = "I",
+    version: int = 5,  # noqa: ARG001 - says which entry point takes the parameters, and nothing about the result
 ) -> tuple[Float64, Float64 | None]:
     """Fused attention in float64, with the arguments of the operator.
 
@@ -70,117 +107,175 @@ def fused_infer_attention_score(
         The blocks of each sequence in a paged cache.
     block_size : int
         Tokens in a block.
+    pse_shift : ndarray, optional
+        A bias, or the slopes of one; see `acl_attn.reference.bias`.
+    pse_type : int
+        0: a bias; 2, 3: slopes.
+    q_start_idx, kv_start_idx : sequence of int, optional
+        Positions of the first row and the first key, for slopes.
+    learnable_sink : ndarray, shape (heads,), optional
+        One more logit per head, in the denominator only.
+    query_padding_size, kv_padding_size : ndarray of one int64, optional
+        Sequences stand at the end of their room, before so many rows of padding.
+    key_shared_prefix, value_shared_prefix : ndarray, optional
+        Tokens that stand before every sequence's own.
+    actual_shared_prefix_len : sequence of int, optional
+        How many of them count.
+    query_rope, key_rope : ndarray, optional
+        More channels of query and key. With a head dim of 512 the value is the key without these.
+    key_antiquant_scale, key_antiquant_offset, value_antiquant_scale, value_antiquant_offset : ndarray, optional
+        Of quantised key and value; see `acl_attn.reference.scales`. Of a quantised query too: the scheme's scales.
+    key_antiquant_mode, value_antiquant_mode : int
+        How these are laid out.
+    antiquant_scale, antiquant_offset : ndarray, optional
+        The same for key and value in one tensor, as older versions of the operator have it.
+    antiquant_mode : int
+        How these are laid out.
+    dequant_scale_query : ndarray, optional
+        Scales of a quantised query.
+    query_quant_mode : int
+        With the other two modes, the scheme of a quantised query.
+    deq_scale1, quant_scale1, deq_scale2 : ndarray, optional
+        Scales of a query that has one for the tensor; quant_scale1 is also the largest weight of the FP8 schemes.
+    quant_scale2, quant_offset2 : ndarray, optional
+        Quantise the output.
+    attention_out : ndarray, optional
+        Only its format is looked at.
     inner_precise : int
         0 to 3; without influence on the result.
     softmax_lse_flag : bool
         Whether to return the second result.
-    **not_yet : object
-        The remaining parameters of the operator; they must be None, 0, or False.
+    version : int
+        Without influence on the result.
+    profile : {"I", "D"}
+        Of quantised caches: "I" computes with what they stand for, "D" rounds that to the query's dtype as the device
+        does.
 
     Returns
     -------
     attention_out : ndarray of float64
-        Axes as ``input_layout`` says; not rounded. Rows that see no key, and rows beyond a sequence's length, are 0.
+        Axes as ``input_layout`` says; not rounded, unless ``attention_out`` has a quantised format. Rows that see no
+        key, and rows beyond a sequence's length, are 0.
     softmax_lse : ndarray of float64 or None
         Shape (batch, heads, rows, 1), or (tokens, heads, 1) for packed layouts. +inf where attention_out is 0 as above.
 
     Raises
     ------
-    NotImplementedError
-        If a parameter carries something that this reference does not know.
     ValueError
         If the arguments contradict each other.
     """
-    for name, given in not_yet.items():
-        if given is not None and given is not False and not (isinstance(given, int) and given == 0):
-            raise NotImplementedError(f"{name}: not supported yet by the reference, got {given!r}")
     if not 0 <= inner_precise <= 3:
         raise ValueError(f"inner_precise: expected 0 to 3, got {inner_precise}")
+    if profile not in ("I", "D"):
+        raise ValueError(f"profile: expected 'I' or 'D', got {profile!r}")
     layout = find_layout(input_layout)
     kv_heads = num_key_value_heads or num_heads
     if num_heads < 1 or kv_heads < 1 or num_heads % kv_heads:
         raise ValueError(f"num_key_value_heads: expected a divisor of num_heads {num_heads}, got {kv_heads}")
-    q = Contiguous(query, layout.query, num_heads, "query")
-    k = _open(key, "key", layout=layout, kv_heads=kv_heads, block_table=block_table, block_size=block_size)
-    v = _open(value, "value", layout=layout, kv_heads=kv_heads, block_table=block_table, block_size=block_size)
+    if antiquant_scale is not None and key_antiquant_scale is None:
+        key_antiquant_scale, value_antiquant_scale = antiquant_scale
+        key_antiquant_mode = value_antiquant_mode = antiquant_mode
+        if antiquant_offset is not None:
+            key_antiquant_offset, value_antiquant_offset = antiquant_offset
+
+    def opened(tensors: Array | Sequence[Array], parameter: str) -> Store:
+        return open_store(
+            tensors, parameter, layout=layout, kv_heads=kv_heads, block_table=block_table, block_size=block_size
+        )
+
+    q = Contiguous(elements(query), layout.query, num_heads, "query")
+    k, v = opened(key, "key"), opened(value, "value")
     if k.dim != q.dim:
         raise ValueError(f"key: expected head dim {q.dim} as query has, got {k.dim}")
-    q_rows = _query_rows(q, actual_seq_lengths)
-    batch = len(q_rows)
-    kv_rows = _kv_rows(k, batch, actual_seq_lengths_kv)
-    hidden = None
-    if atten_mask is not None and sparse_mode in (0, 1):
-        hidden = full_mask(atten_mask, batch, _longest(q_rows), _longest(kv_rows))
-    scale = np.float32(1.0 / np.sqrt(q.dim) if scale_value is None else scale_value)
+    rows = query_rows(q, actual_seq_lengths, query_padding_size)
+    keys = kv_rows(k, len(rows), actual_seq_lengths_kv, kv_padding_size)
+    rope_dim = 0
+    if query_rope is not None and key_rope is not None:
+        q_rope = Contiguous(query_rope, layout.query, num_heads, "query_rope")
+        k_rope = opened(key_rope, "key_rope")
+        rope_dim = q_rope.dim
+    scale = np.float32(1.0 / np.sqrt(q.dim + rope_dim) if scale_value is None else scale_value)
+    scheme = choose(
+        Tensors(
+            query=q,
+            key=k,
+            value=v,
+            query_rope=q_rope if rope_dim else None,
+            key_rope=k_rope if rope_dim else None,
+            query_format=format_of(query),
+            key_format=format_of(as_members(key)[0]),
+            layout=layout,
+            heads=num_heads,
+            kv_heads=kv_heads,
+            kv_rows=keys,
+            scale=float(scale),
+            key_prefix=key_shared_prefix,
+            value_prefix=value_shared_prefix,
+            prefix_length=actual_shared_prefix_len,
+            key_scale=key_antiquant_scale,
+            key_offset=key_antiquant_offset,
+            value_scale=value_antiquant_scale,
+            value_offset=value_antiquant_offset,
+            query_scale=dequant_scale_query,
+            deq_scale1=deq_scale1,
+            quant_scale1=quant_scale1,
+            deq_scale2=deq_scale2,
+            modes=(query_quant_mode, key_antiquant_mode, value_antiquant_mode),
+            sink=None if learnable_sink is None else as_float64(learnable_sink),
+            rounds_dequantised=profile == "D",
+        )
+    )
+    # Where mask and bias look: a packed sequence has rows and columns of its own; so have keys behind a prefix.
+    mask_rows = [slice(0, _extent(own)) if layout.is_packed else own for own in rows]
+    is_local = layout.is_packed or scheme.prefix_length > 0
+    mask_columns = [slice(0, scheme.prefix_length + _extent(own)) if is_local else own for own in keys]
+    hidden: Sequence[Array] | None = None
+    if atten_mask is not None and atten_mask.size and sparse_mode in (0, 1):
+        needed = max((own.stop for own in mask_rows), default=0), max((own.stop for own in mask_columns), default=0)
+        whole = full_mask(atten_mask, len(rows), *needed)
+        hidden = [own[i, j] for own, i, j in zip(whole, mask_rows, mask_columns, strict=True)]
+    elif atten_mask is not None and sparse_mode == 9:
+        hidden = tree_mask(atten_mask, [_extent(own) for own in rows])
+    is_padded = first_of(query_padding_size, "query_padding_size") is not None or (
+        first_of(kv_padding_size, "kv_padding_size") is not None
+    )
 
-    out = np.zeros((*q.tokens.shape[:-1], v.dim))
+    out = np.zeros((*q.tokens.shape[:-1], scheme.dim_v))
     lse = np.full(out.shape[:-1], np.inf)
-    for sequence in range(batch):
-        rows, columns = q_rows[sequence], kv_rows[sequence]
-        if not _extent(rows):
+    for sequence, (own, columns) in enumerate(zip(rows, keys, strict=True)):
+        sq, skv = _extent(own), scheme.prefix_length + _extent(columns)
+        if not sq:
             continue  # nobody looks at its keys, not even at its row of a block table
         visible = visible_keys(
-            _extent(rows),
-            _extent(columns),
+            sq,
+            skv,
             sparse_mode=sparse_mode,
             pre_tokens=pre_tokens,
             next_tokens=next_tokens,
             hidden=None if hidden is None else hidden[sequence],
+            is_windowed=not is_padded,
         )
-        place: Any = rows if layout.is_packed else (sequence, rows)
-        out[place], lse[place] = attend(
-            q.read(sequence, rows),
-            k.read(sequence, columns),
-            v.read(sequence, columns),
-            scale=float(scale),
-            visible=visible,
-        )
+        bias = None
+        if pse_shift is not None and pse_shift.size:
+            if pse_type == 0:
+                bias = tensor_bias(pse_shift, sequence, mask_rows[sequence], mask_columns[sequence])
+            else:
+                shift = _first(kv_start_idx) - _first(q_start_idx)
+                bias = slope_bias(pse_shift, pse_type, sq, skv, shift)
+        place: Any = own if layout.is_packed else (sequence, own)
+        out[place], lse[place] = scheme.attend(sequence, own, columns, visible, bias)
+    if attention_out is not None and format_of(attention_out) in ("int8", "float8_e4m3fn", "hifloat8"):
+        if quant_scale2 is None:
+            raise ValueError("quant_scale2: expected a scale for a quantised attention_out, got None")
+        out = quantise_out(out, np.isfinite(lse), quant_scale2, quant_offset2, format_of(attention_out))
     # The packed form keeps tokens before heads whatever the layout; the batched one heads before tokens.
     lse = lse[..., None] if layout.is_packed else lse.transpose(0, 2, 1)[..., None]
     return from_canonical(out, layout.out), np.ascontiguousarray(lse) if softmax_lse_flag else None
 
 
-def _open(
-    tensors: Array | Sequence[Array],
-    parameter: str,
-    *,
-    layout: Layout,
-    kv_heads: int,
-    block_table: Array | None,
-    block_size: int,
-) -> Contiguous | Members | Paged:
-    members = list(tensors) if isinstance(tensors, list | tuple) else [np.asarray(tensors)]
-    if block_table is not None:
-        if len(members) != 1:
-            raise ValueError(f"{parameter}: expected one paged cache with block_table, got {len(members)} tensors")
-        return Paged(members[0], block_table, block_size, kv_heads, parameter)
-    if len(members) == 1:
-        return Contiguous(members[0], layout.query, kv_heads, parameter)
-    return Members(members, layout.query, kv_heads, parameter)
-
-
-def _query_rows(query: Contiguous, lengths: LengthsLike) -> list[slice]:
-    name = "actual_seq_lengths"
-    if query.is_packed:
-        return packed_rows(lengths, len(query.tokens), name)
-    return [slice(0, n) for n in lengths_per_sequence(lengths, query.rooms(len(query.tokens)), name)]
-
-
-def _kv_rows(key: Contiguous | Members | Paged, batch: int, lengths: LengthsLike) -> list[slice]:
-    name = "actual_seq_lengths_kv"
-    if isinstance(key, Contiguous) and key.is_packed:
-        rows = packed_rows(lengths, len(key.tokens), name)
-        if len(rows) != batch:
-            raise ValueError(f"{name}: expected {batch} entries, got {len(rows)}")
-        return rows
-    if isinstance(key, Paged) and lengths is None:
-        raise ValueError(f"{name}: expected the lengths of the sequences in the paged cache, got None")
-    return [slice(0, n) for n in lengths_per_sequence(lengths, key.rooms(batch), name)]
-
-
-def _longest(rows: list[slice]) -> int:
-    return max(map(_extent, rows), default=0)
-
-
 def _extent(rows: slice) -> int:
     return int(rows.stop - rows.start)
+
+
+def _first(positions: Sequence[int] | None) -> int:
+    return int(positions[0]) if positions is not None and len(positions) else 0

@@ -35,6 +35,7 @@ extern const char* const kOutputNames[kOutputCount];
 struct TensorArg {
     const aclTensor* handle = nullptr;
     TensorRef tensor;
+    bool is_half = false;  // split off antiquantScale or antiquantOffset, whose address it uses
 };
 struct ListArg {
     const aclTensorList* handle = nullptr;
@@ -46,6 +47,10 @@ struct IntsArg {
 };
 
 struct Call {
+    int version = 5;                   // of the entry point
+    size_t inputs = kInputCount;       // that its signature has: the first ones of the newest
+    bool is_largest = false;           // lengths have no values yet: every sequence is as long as it can be
+
     ListArg key, value;
     TensorArg tensors[kInputCount];  // at the positions of plain tensors
     IntsArg ints[kInputCount];       // at the positions of arrays
@@ -77,7 +82,12 @@ struct NamedList {
 };
 inline std::array<NamedList, 2> lists(const Call& call) { return {{{"key", call.key}, {"value", call.value}}}; }
 
-// Looks up every handle of the call.
+// "aclnnFusedInferAttentionScore", "...V2", ... "...V5".
+const char* api_name(int version);
+
+// Looks up every handle of the call and brings what has two spellings into one: INT32 key, value and prefixes hold
+// eight INT4 in an element; antiquantScale and antiquantOffset of the older entry points hold key's and value's behind
+// one another.
 void resolve(Call& call);
 
 // Optional inputs are absent as null pointers, tensors without elements, and arrays without entries.

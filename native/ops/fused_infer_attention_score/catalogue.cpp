@@ -12,7 +12,9 @@ Finding first_finding(Case& subject) {
     if (Finding finding = front_findings(subject.call)) return finding;
     if (Finding finding = classify(subject)) return finding;
     if (subject.is_empty) return {};  // COM-E-03
-    const Group<Case> groups[] = {kCommonRules, kMaskRules, kLengthRules, kPagingRules, kLseRules, kMemoryRules};
+    const Group<Case> groups[] = {kCommonRules, kMaskRules, kLengthRules,     kPagingRules,    kPostQuantRules,
+                                  kRopeRules,   kPseRules,  kPaddingRules,    kPrefixRules,    kLseRules,
+                                  kSinkRules,   kUnusedRules, kAntiquantRules, kFullQuantRules, kMemoryRules};
     const auto run = [&](Tier tier) { return ops::first_finding(groups, std::size(groups), tier, subject); };
     for (const Tier tier : {Tier::single, Tier::existence}) {
         if (Finding finding = run(tier)) return finding;

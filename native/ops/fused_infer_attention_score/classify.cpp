@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,9 @@ Finding collect(Case& c) {
     c.kv_lengths = given_ints(c.call, kActualSeqLengthsKv);
     c.out = c.call.outputs[kAttentionOut].tensor.get();
     c.lse = c.call.outputs[kSoftmaxLse].tensor.get();
+    for (size_t i = 0; i < kInputCount; ++i) {
+        if (i != kQuery && i != kAttenMask && i != kBlockTable) c.extra[i] = given(c.call, static_cast<Input>(i));
+    }
     // A table with two axes is meant as a table even if one of them is empty; the paging rules refuse that.
     const meta::Tensor* table = c.call.tensors[kBlockTable].tensor.get();
     if (table != nullptr && (!table->is_empty() || table->rank == 2)) c.block_table = table;
@@ -68,6 +72,9 @@ Finding sizes_are_representable(Case& c) {
                                        {"softmaxLse", c.lse}}) {
         if (Finding f = check(name, tensor)) return f;
     }
+    for (size_t i = 0; i < kInputCount; ++i) {
+        if (Finding f = check(kInputNames[i], c.extra[i])) return f;
+    }
     for (const auto& [name, arg] : lists(c.call)) {
         for (size_t i = 0; i < arg.list->tensors.size(); ++i) {
             if (Finding f = check(text(name, "[", i, "]"), arg.list->tensors[i].get())) return f;
@@ -81,6 +88,25 @@ Finding find_storage(Case& c) {
         c.storage = Storage::list;
     } else {
         c.storage = c.block_table != nullptr ? Storage::paged : Storage::dense;
+    }
+    return {};
+}
+
+Finding find_quantisation(Case& c) {
+    const aclDataType query = c.query->dtype;
+    const auto modes = [&](int64_t q, int64_t k, int64_t v) {
+        return c.call.query_quant_mode == q && c.call.key_antiquant_mode == k && c.call.value_antiquant_mode == v;
+    };
+    if (query != c.key->front()->dtype) {
+        c.quantisation = Quantisation::anti;
+    } else if (query == ACL_FLOAT16 || query == ACL_BF16) {
+        c.quantisation = Quantisation::none;
+    } else if (modes(6, 6, 8)) {
+        c.quantisation = Quantisation::mx_f8;
+    } else if (modes(3, 3, 2)) {
+        c.quantisation = Quantisation::gqa_f8;
+    } else {
+        c.quantisation = c.has_rope() && modes(3, 0, 0) ? Quantisation::mla : Quantisation::per_tensor;
     }
     return {};
 }
@@ -101,6 +127,8 @@ Finding find_emptiness(Case& c) {
         return std::all_of(members.begin(), members.end(), [](const TensorRef& t) { return t->is_empty(); });
     };
     c.kv_is_empty = all_empty(*c.key) && all_empty(*c.value);
+    // No row sees a key then, whatever else was given (COM-E-04).
+    if (c.kv_is_empty) std::fill(std::begin(c.extra), std::end(c.extra), nullptr);
     return {};
 }
 
@@ -147,6 +175,7 @@ constexpr Step kSteps[] = {
     {"COM-C-39", lists_have_equal_length},
     {"HOST-S-02", sizes_are_representable},
     {"", find_storage},
+    {"", find_quantisation},
     {"", find_emptiness},
     {"COM-S-03", find_layout},
     {"COM-X-05", cache_rank},
@@ -158,7 +187,8 @@ constexpr Step kSteps[] = {
 
 Finding classify(Case& subject) {
     if (Finding finding = take(kSteps, subject)) return finding;
-    return find_dimensions(subject);
+    if (Finding finding = find_dimensions(subject)) return finding;
+    return find_features(subject);
 }
 
 }  // namespace acl_attn::ops::fia

@@ -17,6 +17,8 @@ struct Facts {
     size_t members = 1;
     int cache_rank = 0;
     geometry::SparseMode sparse_mode = geometry::SparseMode::window;
+    bool is_padded = false;
+    bool is_tree = false;
 };
 
 Facts facts_of(const Case& subject, const engine::Problem& problem);

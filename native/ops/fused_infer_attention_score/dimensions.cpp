@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "ops/fused_infer_attention_score/largest.h"
 #include "ops/fused_infer_attention_score/steps.h"
 #include "ops/tensors.h"
 
@@ -93,6 +94,11 @@ Finding kv_dim(Case& c) {
     return {};
 }
 
+Finding lengths_without_values(Case& c) {
+    if (c.call.is_largest && !c.is_empty) assume_largest(c);
+    return {};
+}
+
 Finding batch_size(Case& c) {
     if (!c.is_packed()) {
         c.batch = c.q.batch;
@@ -131,6 +137,7 @@ constexpr Step kSteps[] = {
     {"COM-C-04", query_dim},
     {"COM-S-15", kv_rank},
     {"COM-C-05", kv_dim},
+    {"", lengths_without_values},
     {"ASL-E-01", batch_size},
     {"COM-C-37", one_member_a_sequence},  // early: what follows pairs sequences with members
     {"COM-C-03", query_heads},            // early: it is the cause of what other shapes would be blamed for

@@ -3,6 +3,9 @@
 #include "ops/fused_infer_attention_score/plan.h"
 
 #include "geometry/mask.h"
+#include "ops/fused_infer_attention_score/scales.h"
+#include "ops/fused_infer_attention_score/tree.h"
+#include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 namespace {
@@ -76,14 +79,120 @@ void place_tensors(const Case& c, engine::Problem& p) {
 void place_mask(const Case& c, engine::Problem& p) {
     p.has_mask = c.reads_mask();
     const geometry::MaskExtents mask =
-        p.has_mask ? geometry::mask_extents(c.mask->rank, c.mask->shape) : geometry::MaskExtents{};
+        p.has_mask && !c.is_tree() ? geometry::mask_extents(c.mask->rank, c.mask->shape) : geometry::MaskExtents{};
     p.mask_row_stride = mask.columns;
     for (int64_t b = 0; b < c.batch; ++b) {
         engine::Sequence& s = p.sequences[b];
-        s.band = geometry::visible_band(c.sparse_mode(), c.mask != nullptr, c.call.pre_tokens, c.call.next_tokens,
+        s.band = geometry::visible_band(c.sparse_mode(), c.has_window(), c.call.pre_tokens, c.call.next_tokens,
                                         s.q_len, s.kv_len);
         s.mask_offset = geometry::mask_origin(mask, b);
     }
+    place_tree(c, p);
+}
+
+engine::RowLayout rope_rows(const Case& c, engine::Problem& p) {
+    const geometry::Strides strides = geometry::dense_strides(c.layout->query, c.q_rope);
+    for (int64_t b = 0; b < c.batch; ++b) {
+        p.sequences[b].query_rope_offset = origin(strides, b, c.q_tokens[b].start);
+    }
+    return row_layout(strides);
+}
+
+// One tensor, also where keys are a list.
+engine::KvLayout rope_keys(const Case& c, engine::Problem& p) {
+    const geometry::Strides strides = geometry::dense_strides(c.layout->query, c.k_rope);
+    for (int64_t b = 0; b < c.batch; ++b) {
+        p.sequences[b].key_rope_offset = origin(strides, b, c.kv_tokens[b].start);
+        p.sequences[b].key_rope_head_stride = strides.head;
+    }
+    return kv_layout(strides, c.k_rope.dim);
+}
+
+engine::KvLayout rope_cache(const Case& c, engine::Problem& p) {
+    const geometry::CacheStrides strides =
+        geometry::cache_strides(c.cache, c.k_rope_cache, c.extra[kKeyRope]->stride);
+    for (engine::Sequence& s : p.sequences) s.key_rope_head_stride = strides.head;
+    return kv_layout(strides, c.k_rope_cache.chunk);
+}
+
+void place_rope(const Case& c, engine::Problem& p) {
+    if (!c.has_rope()) return;
+    p.rope_dim = static_cast<int32_t>(c.q_rope.dim);
+    p.query_rope = rope_rows(c, p);
+    p.key_rope = c.storage == Storage::paged ? rope_cache(c, p) : rope_keys(c, p);
+    p.value_is_key = c.value_is_key();
+    if (!p.value_is_key) return;
+    p.value = p.key;  // never looked at, but never out of range either
+    for (engine::Sequence& s : p.sequences) {
+        s.value_offset = s.key_offset;
+        s.value_head_stride = s.key_head_stride;
+    }
+}
+
+void place_bias(const Case& c, engine::Problem& p) {
+    const meta::Tensor* pse = c.extra[kPseShift];
+    if (pse == nullptr) return;
+    if (c.has_slopes()) {
+        const std::vector<int64_t>* q_start = given_ints(c.call, kQStartIdx);
+        const std::vector<int64_t>* kv_start = given_ints(c.call, kKvStartIdx);
+        p.bias = c.call.pse_type == 2 ? engine::BiasKind::slope : engine::BiasKind::slope_sqrt;
+        p.bias_distance = (kv_start == nullptr ? 0 : kv_start->front()) - (q_start == nullptr ? 0 : q_start->front());
+        return;
+    }
+    const int64_t rows = pse->shape[2];
+    const int64_t columns = pse->shape[3];
+    p.bias = engine::BiasKind::tensor;
+    p.bias_row_stride = rows == 1 ? 0 : columns;
+    p.bias_head_stride = rows * columns;
+    for (int64_t b = 0; b < c.batch; ++b) {
+        p.sequences[b].bias_offset = pse->shape[0] == 1 ? 0 : b * c.heads * p.bias_head_stride;
+    }
+}
+
+void place_prefix(const Case& c, engine::Problem& p) {
+    if (!c.has_prefix()) return;
+    const geometry::Strides key = geometry::dense_strides(c.layout->query, c.k_prefix);
+    const geometry::Strides value = geometry::dense_strides(c.layout->query, c.v_prefix);
+    p.prefix_len = c.prefix_len;
+    p.prefix_key = kv_layout(key, c.dim);
+    p.prefix_value = kv_layout(value, c.dim_v);
+    p.prefix_key_head_stride = key.head;
+    p.prefix_value_head_stride = value.head;
+}
+
+// Scales for each token stand in one row: the prefix's first, then the sequence's own.
+engine::Dequant place_scale(const Case& c, engine::Problem& p, int64_t mode, int64_t dim, Input scale, Input offset,
+                            int64_t engine::Sequence::*own, int64_t engine::Sequence::*prefix) {
+    ScalePlace place;
+    find_scale(c, mode, dim, *c.extra[scale], &place);
+    for (int64_t b = 0; b < c.batch; ++b) {
+        engine::Sequence& s = p.sequences[b];
+        s.*prefix = b * place.sequence_stride;
+        s.*own = s.*prefix + c.prefix_len * place.layout.token_stride;
+    }
+    return {true, c.extra[offset] != nullptr, place.layout};
+}
+
+void place_scales(const Case& c, engine::Problem& p) {
+    using engine::Sequence;
+    if (c.quantisation != Quantisation::anti || c.kv_is_empty) return;
+    p.kv_dtype = engine_dtype(c.key->front()->dtype);
+    p.key_dequant = place_scale(c, p, c.call.key_antiquant_mode, c.dim, kKeyAntiquantScale, kKeyAntiquantOffset,
+                                &Sequence::key_scale_offset, &Sequence::prefix_key_scale_offset);
+    p.value_dequant = place_scale(c, p, c.call.value_antiquant_mode, c.dim_v, kValueAntiquantScale,
+                                  kValueAntiquantOffset, &Sequence::value_scale_offset,
+                                  &Sequence::prefix_value_scale_offset);
+}
+
+void place_post_quant(const Case& c, engine::Problem& p) {
+    if (!c.is_post_quant()) return;
+    p.out_dtype = engine_dtype(c.out->dtype);
+    p.post_quant.present = true;
+    const meta::Tensor* scale = c.extra[kQuantScale2];
+    if (scale == nullptr) return;  // no row sees a key
+    p.post_quant.has_offset = c.extra[kQuantOffset2] != nullptr;
+    p.post_quant.scale_dtype = engine_dtype(scale->dtype);
+    p.post_quant.channel_stride = scale->numel() == 1 ? 0 : 1;
 }
 
 }  // namespace
@@ -91,6 +200,7 @@ void place_mask(const Case& c, engine::Problem& p) {
 engine::Problem make_problem(const Case& c) {
     engine::Problem p;
     p.dtype = c.query->dtype == ACL_BF16 ? engine::Dtype::bf16 : engine::Dtype::f16;
+    p.kv_dtype = p.out_dtype = p.dtype;
     p.heads = static_cast<int32_t>(c.heads);
     p.kv_heads = static_cast<int32_t>(c.kv_heads);
     p.dim = static_cast<int32_t>(c.dim);
@@ -98,7 +208,7 @@ engine::Problem make_problem(const Case& c) {
     p.scale = static_cast<float>(c.call.scale_value);
     p.wants_lse = c.lse != nullptr;
     p.sequences.resize(c.batch);
-    for (int64_t b = 0; b < c.batch; ++b) p.sequences[b].kv_len = c.kv_tokens[b].count;
+    for (int64_t b = 0; b < c.batch; ++b) p.sequences[b].kv_len = c.prefix_len + c.kv_tokens[b].count;
     place_rows(c, p);
     if (c.storage == Storage::paged) {
         place_cache(c, p);
@@ -106,6 +216,12 @@ engine::Problem make_problem(const Case& c) {
         place_tensors(c, p);
     }
     place_mask(c, p);
+    place_rope(c, p);
+    place_bias(c, p);
+    place_prefix(c, p);
+    place_scales(c, p);
+    place_post_quant(c, p);
+    p.has_sink = c.extra[kLearnableSink] != nullptr;
     return p;
 }
 

@@ -5,228 +5,204 @@
 #include <utility>
 #include <vector>
 
-#include "engine/attention.h"
-#include "ops/fused_infer_attention_score/describe.h"
+#include "ops/fused_infer_attention_score/largest.h"
 #include "ops/fused_infer_attention_score/plan.h"
-#include "ops/fused_infer_attention_score/rules.h"
+#include "ops/fused_infer_attention_score/task.h"
+#include "ops/rule.h"
 #include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 namespace {
 
-// The tensors of a call in one row: these, then the members of key, then those of value.
-enum Slot : size_t { kSlotQuery, kSlotMask, kSlotTable, kSlotOut, kSlotLse, kFirstMember };
-
+// A tensor's first element lies `offset` bytes behind the address that the tensor was given.
 struct Place {
     bool present = false;
-    size_t element_bytes = 0;
-    int64_t offset = 0;  // bytes from the address that the tensor was given to its first element
-    ByteSpan span;       // from the same address
-    std::string name;
+    bool empty = true;
+    int64_t offset = 0;
 
-    bool has_elements() const { return span.begin < span.end; }
+    bool takes(const void* address) const { return present && (empty || address != nullptr); }
+    void* at(void* address) const { return address == nullptr ? nullptr : static_cast<char*>(address) + offset; }
 };
 
-// Of first elements, by slot. Never changed once a task may hold it.
-using Addresses = std::vector<void*>;
+Place place_of(const meta::Tensor* tensor) {
+    if (tensor == nullptr) return {};
+    return {true, tensor->is_empty(), tensor->offset * meta::dtype_bits(tensor->dtype) / 8};
+}
 
-class AttentionTask final : public runtime::Task {
-public:
-    AttentionTask(std::shared_ptr<const engine::Attention> attention, int64_t block_count, size_t members,
-                  std::shared_ptr<const Addresses> addresses, void* workspace)
-        : attention_(std::move(attention)),
-          block_count_(block_count),
-          members_(members),
-          addresses_(std::move(addresses)),
-          workspace_(workspace) {}
-
-    runtime::TaskResult run() noexcept override {
-        const Addresses& at = *addresses_;
-        engine::Operands operands;
-        operands.query = at[kSlotQuery];
-        operands.key = at.data() + kFirstMember;
-        operands.value = at.data() + kFirstMember + members_;
-        operands.mask = static_cast<const uint8_t*>(at[kSlotMask]);
-        operands.block_table = static_cast<const int32_t*>(at[kSlotTable]);
-        operands.out = at[kSlotOut];
-        operands.lse = static_cast<float*>(at[kSlotLse]);
-        const engine::Fault fault = attention_->run(operands, workspace_);
-        return fault.found ? report(fault) : runtime::TaskResult{};
-    }
-
-private:
-    runtime::TaskResult report(const engine::Fault& fault) const noexcept {
-        runtime::TaskResult result;
-        result.code = ACLNN_ERR_PARAM_INVALID;
-        try {
-            result.message =
-                invalid(text("blockTable[", fault.sequence, "][", fault.column, "]"),
-                        text("a block id in 0..", block_count_ - 1), text(fault.value),
-                        "every entry that actualSeqLengthsKv reaches must name a block; nothing was computed")
-                    .message;
-        } catch (...) {  // the code alone must do if memory for the sentence is short
-        }
-        return result;
-    }
-
-    std::shared_ptr<const engine::Attention> attention_;
-    int64_t block_count_;
-    size_t members_;
-    std::shared_ptr<const Addresses> addresses_;
-    void* workspace_;
-};
-
-// A run that is known to end in this way.
-class SettledTask final : public runtime::Task {
-public:
-    explicit SettledTask(runtime::TaskResult result) : result_(std::move(result)) {}
-    runtime::TaskResult run() noexcept override { return std::move(result_); }
-
-private:
-    runtime::TaskResult result_;
-};
+// The halves of what the older entry points merge, and where the caller finds the whole.
+constexpr struct {
+    Input half, whole;
+} kHalves[] = {{kKeyAntiquantScale, kAntiquantScale},
+               {kValueAntiquantScale, kAntiquantScale},
+               {kKeyAntiquantOffset, kAntiquantOffset},
+               {kValueAntiquantOffset, kAntiquantOffset}};
 
 class PreparedAttention final : public meta::PreparedCall {
 public:
-    explicit PreparedAttention(const Case& c) : members_(c.key->size()) {
-        if (!c.is_empty) {
-            engine::Problem problem = make_problem(c);
-            facts_ = facts_of(c, problem);
-            attention_ = engine::Attention::plan(std::move(problem));
-        }
+    PreparedAttention(const Case& c, std::shared_ptr<const Planned> planned)
+        : api_(api_name(c.call.version)), input_count_(c.call.inputs), planned_(std::move(planned)) {
         auto addresses = std::make_shared<Addresses>();
-        const auto add = [&](std::string name, const meta::Tensor* tensor) {
-            places_.push_back(place_of(std::move(name), tensor));
-            addresses->push_back(tensor != nullptr ? first_element(places_.back(), tensor->data) : nullptr);
-        };
-        add(kInputNames[kQuery], c.query);
-        add(kInputNames[kAttenMask], c.reads_mask() ? c.mask : nullptr);
-        add(kInputNames[kBlockTable], c.storage == Storage::paged ? c.block_table : nullptr);
-        add(kOutputNames[kAttentionOut], c.out);
-        add(kOutputNames[kSoftmaxLse], c.lse);
-        for (const auto& [name, arg] : lists(c.call)) {
-            for (size_t i = 0; i < members_; ++i) add(text(name, "[", i, "]"), arg.list->tensors[i].get());
+        for (size_t i = 0; i < kInputCount; ++i) {
+            const TensorArg& arg = c.call.tensors[i];
+            inputs_[i] = place_of(arg.tensor.get());
+            is_half_[i] = arg.is_half;
         }
+        for (size_t i = 0; i < kOutputCount; ++i) outputs_[i] = place_of(c.call.outputs[i].tensor.get());
+        if (!c.is_empty) {
+            addresses->extents = extents_of(c);
+            for (const Extent& input : addresses->extents.inputs) {
+                if (input.member < 0) addresses->inputs[input.index] = inputs_[input.index].at(input.address);
+            }
+            for (const Extent& out : addresses->extents.outputs) {
+                addresses->outputs[out.index] = outputs_[out.index].at(out.address);
+            }
+        }
+        add_members(*c.key, key_, addresses->key);
+        add_members(*c.value, value_, addresses->value);
         addresses_ = std::move(addresses);
     }
 
     uint64_t workspace_bytes() const noexcept override {
-        return attention_ == nullptr ? 0 : attention_->workspace_bytes();
+        return planned_->attention == nullptr ? 0 : planned_->attention->workspace_bytes();
     }
 
+    // Addresses that set_address() has brought together are looked at only here, because a series of changes may pass
+    // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
-        if (attention_ == nullptr) return std::make_unique<SettledTask>(runtime::TaskResult{});
-        if (retargeted_) {
-            if (Finding finding = check_addresses()) {
-                return std::make_unique<SettledTask>(runtime::TaskResult{finding.code, std::move(finding.message)});
-            }
+        if (was_retargeted_) {
+            if (Finding finding = check_memory(addresses_->extents)) return make_failure(std::move(finding));
         }
-        if (Finding finding = check_workspace(workspace)) {
-            return std::make_unique<SettledTask>(runtime::TaskResult{finding.code, std::move(finding.message)});
+        if (Finding finding = check_workspace(addresses_->extents, workspace, workspace_bytes())) {
+            return make_failure(std::move(finding));
         }
-        return std::make_unique<AttentionTask>(attention_, facts_.problem.block_count, members_, addresses_,
-                                               workspace);
+        return make_task(planned_, addresses_, workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
-        const size_t slot = slot_of(side, ir_index, member);
-        if (slot >= places_.size() || !places_[slot].present) return false;
+        if (side == meta::Side::either) {
+            const bool is_input = ir_index < input_count_;
+            return set_address(is_input ? meta::Side::input : meta::Side::output,
+                               is_input ? ir_index : ir_index - input_count_, member, address);
+        }
         // Tasks in flight hold the present addresses, so a change goes to a copy.
         auto changed = std::make_shared<Addresses>(*addresses_);
-        (*changed)[slot] = first_element(places_[slot], address);
+        const bool taken = side == meta::Side::output ? set_output(ir_index, member, address, *changed)
+                           : ir_index == kKey         ? set_member(key_, ir_index, member, address, *changed)
+                           : ir_index == kValue       ? set_member(value_, ir_index, member, address, *changed)
+                                                      : set_input(ir_index, member, address, *changed);
+        if (!taken) return false;
         addresses_ = std::move(changed);
-        retargeted_ = true;
+        was_retargeted_ = true;
         return true;
     }
 
     std::string describe() const override {
-        if (attention_ == nullptr) return "aclnnFusedInferAttentionScoreV5: query has no elements; nothing to do\n";
-        return fia::describe(facts_) + attention_->describe();
+        if (planned_->attention == nullptr) return text(api_, ": query has no elements; nothing to do\n");
+        return text(api_, ": ", fia::describe(planned_->facts), planned_->attention->describe());
     }
 
 private:
-    static Place place_of(std::string name, const meta::Tensor* tensor) {
-        if (tensor == nullptr) return {};
-        const int bits = meta::dtype_bits(tensor->dtype);
-        return {true, static_cast<size_t>(bits / 8), tensor->offset * bits / 8, byte_span(*tensor), std::move(name)};
-    }
-
-    static void* first_element(const Place& place, void* address) {
-        return address == nullptr ? nullptr : static_cast<char*>(address) + place.offset;
-    }
-
-    // Beyond the last slot: there is no such tensor.
-    size_t slot_of(meta::Side side, size_t ir_index, int64_t member) const {
-        const size_t none = places_.size();
-        if (side == meta::Side::either && ir_index >= kInputCount) {
-            side = meta::Side::output;
-            ir_index -= kInputCount;
+    static void add_members(const std::vector<TensorRef>& tensors, std::vector<Place>& places,
+                            std::vector<const void*>& to) {
+        for (const TensorRef& tensor : tensors) {
+            places.push_back(place_of(tensor.get()));
+            to.push_back(places.back().at(tensor->data));
         }
-        if (side != meta::Side::output && (ir_index == kKey || ir_index == kValue)) {
-            if (member < 0 || member >= static_cast<int64_t>(members_)) return none;
-            return kFirstMember + (ir_index == kKey ? 0 : members_) + static_cast<size_t>(member);
-        }
-        if (member != -1) return none;
-        if (side == meta::Side::output) {
-            return ir_index == kAttentionOut ? kSlotOut : ir_index == kSoftmaxLse ? kSlotLse : none;
-        }
-        return ir_index == kQuery        ? kSlotQuery
-               : ir_index == kAttenMask  ? kSlotMask
-               : ir_index == kBlockTable ? kSlotTable
-                                         : none;
     }
 
-    // Retargeting can bring tensors together that phase one saw apart. Looked at when a run is bound, because a series
-    // of address changes may pass through such a state.
-    Finding check_addresses() const {
-        for (size_t slot = 0; slot < places_.size(); ++slot) {
-            if (!places_[slot].has_elements()) continue;
-            if (Finding f = check_place(slot)) return f;
+    static void move(std::vector<Extent>& extents, size_t index, int64_t member, void* address) {
+        for (Extent& extent : extents) {
+            if (extent.index == index && extent.member == member) extent.address = address;
         }
-        for (const size_t out : {kSlotOut, kSlotLse}) {
-            for (size_t other = 0; other < places_.size(); ++other) {
-                if (other != out && overlap(places_[out].span, base(out), places_[other].span, base(other))) {
-                    return not_apart(places_[out].name, places_[other].name);
-                }
-            }
+    }
+
+    bool set_output(size_t index, int64_t member, void* address, Addresses& to) const {
+        if (index >= kOutputCount || member != -1 || !outputs_[index].takes(address)) return false;
+        to.outputs[index] = outputs_[index].at(address);
+        move(to.extents.outputs, index, -1, address);
+        return true;
+    }
+
+    bool set_member(const std::vector<Place>& places, size_t index, int64_t member, void* address,
+                    Addresses& to) const {
+        if (member < 0 || member >= static_cast<int64_t>(places.size())) return false;
+        const Place& place = places[static_cast<size_t>(member)];
+        if (!place.takes(address)) return false;
+        (index == kKey ? to.key : to.value)[static_cast<size_t>(member)] = place.at(address);
+        move(to.extents.inputs, index, member, address);
+        return true;
+    }
+
+    bool set_input(size_t index, int64_t member, void* address, Addresses& to) const {
+        if (index >= input_count_ || member != -1) return false;
+        bool taken = false;
+        const auto set = [&](size_t at) {
+            if (!inputs_[at].takes(address)) return;
+            to.inputs[at] = inputs_[at].at(address);
+            move(to.extents.inputs, at, -1, address);
+            taken = true;
+        };
+        if (!is_half_[index]) set(index);
+        for (const auto& [half, whole] : kHalves) {
+            if (index == whole && is_half_[half]) set(half);
         }
-        return {};
+        return taken;
     }
 
-    Finding check_place(size_t slot) const {
-        return check_address(places_[slot].name, places_[slot].element_bytes, base(slot), places_[slot].span);
-    }
-
-    // Runs write to it while they read their inputs and write their outputs.
-    Finding check_workspace(const void* workspace) const {
-        const ByteSpan span{true, 0, static_cast<int64_t>(workspace_bytes())};
-        for (size_t slot = 0; slot < places_.size(); ++slot) {
-            if (overlap(span, workspace, places_[slot].span, base(slot))) {
-                return not_apart("workspace", places_[slot].name);
-            }
-        }
-        return {};
-    }
-
-    // The address that the tensor was given.
-    const void* base(size_t slot) const {
-        if ((*addresses_)[slot] == nullptr) return nullptr;
-        return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>((*addresses_)[slot]) -
-                                             static_cast<uintptr_t>(places_[slot].offset));
-    }
-
-    std::shared_ptr<const engine::Attention> attention_;  // null: nothing to do
-    Facts facts_;
-    size_t members_;
-    std::vector<Place> places_;
+    const char* api_;
+    size_t input_count_;
+    std::shared_ptr<const Planned> planned_;
+    Place inputs_[kInputCount];
+    bool is_half_[kInputCount] = {};
+    Place outputs_[kOutputCount];
+    std::vector<Place> key_, value_;
     std::shared_ptr<const Addresses> addresses_;
-    bool retargeted_ = false;
+    bool was_retargeted_ = false;
+};
+
+// The answer to a question for a size.
+class LargestCall final : public meta::PreparedCall {
+public:
+    LargestCall(const char* api, uint64_t bytes) : api_(api), bytes_(bytes) {}
+
+    uint64_t workspace_bytes() const noexcept override { return bytes_; }
+    std::unique_ptr<runtime::Task> bind(void*) const override {
+        return make_failure(violated("executor", text("one of ", api_, "GetWorkspaceSize"),
+                                     text("one of ", api_, "GetMaxWorkspaceSize, whose lengths have no values")));
+    }
+    bool set_address(meta::Side, size_t, int64_t, void*) override { return false; }
+    std::string describe() const override { return text(api_, ": at most ", bytes_, " bytes of workspace\n"); }
+
+private:
+    const char* api_;
+    uint64_t bytes_;
 };
 
 }  // namespace
 
-std::unique_ptr<meta::PreparedCall> prepare(const Case& subject) {
-    return std::make_unique<PreparedAttention>(subject);
+Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
+    auto planned = std::make_shared<Planned>();
+    if (!c.is_empty) {
+        if (c.is_full_quant() && !c.kv_is_empty) {
+            return named(violated("query", "dtype FLOAT16 or BF16", meta::dtype_name(c.query->dtype),
+                                  "quantised queries are not supported yet by the host target"),
+                         "HOST-X-01");
+        }
+        engine::Problem problem = make_problem(c);
+        if (const std::string feature = engine::unsupported(problem); !feature.empty()) {
+            return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
+        }
+        if (c.call.is_largest) {
+            *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
+            return {};
+        }
+        planned->facts = facts_of(c, problem);
+        planned->padding = padding_of(c);
+        planned->tree = c.kv_is_empty ? TreeMask{} : tree_of(c);
+        planned->attention = engine::Attention::plan(std::move(problem));
+    }
+    *prepared = std::make_unique<PreparedAttention>(c, std::move(planned));
+    return {};
 }
 
 }  // namespace acl_attn::ops::fia

@@ -8,10 +8,11 @@
 
 #include "meta/executor.h"
 #include "ops/fused_infer_attention_score/case.h"
+#include "ops/finding.h"
 
 namespace acl_attn::ops::fia {
 
-// `subject` has passed all rules; nothing of it is kept.
-std::unique_ptr<meta::PreparedCall> prepare(const Case& subject);
+// `subject` has passed all rules; nothing of it is kept. Refuses what the engine does not do yet.
+Finding prepare(const Case& subject, std::unique_ptr<meta::PreparedCall>* prepared);
 
 }  // namespace acl_attn::ops::fia

@@ -11,7 +11,7 @@
 
 namespace acl_attn::ops::fia {
 
-// Before anything is interpreted: pointers, handles, types, parameters of features that are still to come.
+// Before anything is interpreted: pointers, handles, types.
 Finding front_findings(const Call& call);
 
 extern const Group<Case> kCommonRules;
@@ -19,11 +19,16 @@ extern const Group<Case> kMaskRules;
 extern const Group<Case> kLengthRules;
 extern const Group<Case> kPagingRules;
 extern const Group<Case> kLseRules;
+extern const Group<Case> kPostQuantRules;
+extern const Group<Case> kRopeRules;
+extern const Group<Case> kPseRules;
+extern const Group<Case> kPaddingRules;
+extern const Group<Case> kPrefixRules;
+extern const Group<Case> kSinkRules;
+extern const Group<Case> kUnusedRules;
+extern const Group<Case> kAntiquantRules;
+extern const Group<Case> kFullQuantRules;
 extern const Group<Case> kMemoryRules;
-
-// What holds for addresses, also for those that change after phase one.
-Finding check_address(const std::string& name, size_t element_bytes, const void* data, const ByteSpan& span);
-Finding not_apart(const std::string& output, const std::string& other);
 
 // All of them in evaluation order, classification included. On success `subject` is filled.
 Finding first_finding(Case& subject);

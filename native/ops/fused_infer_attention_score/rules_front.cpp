@@ -116,67 +116,16 @@ Finding format_of(const std::string& name, const meta::Tensor* tensor) {
 }
 
 Finding formats_plain(const Call& c) {
-    if (Finding f = format_of("query", c.tensors[kQuery].tensor.get())) return f;
     for (const auto& [name, arg] : lists(c)) {
         for (size_t i = 0; i < arg.list->tensors.size(); ++i) {
             if (Finding f = format_of(text(name, "[", i, "]"), arg.list->tensors[i].get())) return f;
         }
     }
-    if (Finding f = format_of("attenMask", given(c, kAttenMask))) return f;
-    if (Finding f = format_of("blockTable", given(c, kBlockTable))) return f;
+    for (size_t i = 0; i < kInputCount; ++i) {
+        if (Finding f = format_of(kInputNames[i], given(c, static_cast<Input>(i)))) return f;
+    }
     for (size_t i = 0; i < kOutputCount; ++i) {
         if (Finding f = format_of(kOutputNames[i], c.outputs[i].tensor.get())) return f;
-    }
-    return {};
-}
-
-constexpr const char* kNotYet = "not supported yet by the host target";
-
-Finding quantisation_is_off(const Call& c) {
-    const aclDataType query = c.tensors[kQuery].tensor->dtype;
-    if (!is_16bit_float(query)) {
-        return violated("query", "dtype FLOAT16 or BF16", meta::dtype_name(query),
-                        text("full quantisation is ", kNotYet));
-    }
-    if (!c.key.list->tensors.empty() && c.key.list->tensors[0]->dtype != query) {
-        return violated("key", text("query's dtype ", meta::dtype_name(query)),
-                        meta::dtype_name(c.key.list->tensors[0]->dtype), text("antiquantisation is ", kNotYet));
-    }
-    const aclDataType out = c.outputs[kAttentionOut].tensor->dtype;
-    if (out != query) {
-        return violated("attentionOut", text("query's dtype ", meta::dtype_name(query)), meta::dtype_name(out),
-                        text("post-quantisation is ", kNotYet));
-    }
-    return {};
-}
-
-Finding only_core_inputs(const Call& c) {
-    for (size_t i = 0; i < kInputCount; ++i) {
-        const Input input = static_cast<Input>(i);
-        if (input == kQuery || input == kAttenMask || input == kBlockTable || input == kActualSeqLengths ||
-            input == kActualSeqLengthsKv) {
-            continue;
-        }
-        if (const meta::Tensor* tensor = given(c, input)) {
-            return violated(kInputNames[i], "nothing", text("a tensor of shape ", shape_text(*tensor)), kNotYet);
-        }
-        if (const std::vector<int64_t>* values = given_ints(c, input)) {
-            return violated(kInputNames[i], "nothing", text("an array of ", values->size(), " entries"), kNotYet);
-        }
-    }
-    return {};
-}
-
-Finding only_core_attributes(const Call& c) {
-    const struct { const char* name; int64_t value; } attributes[] = {
-        {"antiquantMode", c.antiquant_mode},
-        {"keyAntiquantMode", c.key_antiquant_mode},
-        {"valueAntiquantMode", c.value_antiquant_mode},
-        {"queryQuantMode", c.query_quant_mode},
-        {"pseType", c.pse_type},
-    };
-    for (const auto& a : attributes) {
-        if (a.value != 0) return violated(a.name, "0", text(a.value), text("other values are ", kNotYet));
     }
     return {};
 }
@@ -198,9 +147,6 @@ constexpr FrontRule kFrontRules[] = {
     {"API-S-01", types_registered},
     {"MASK-S-01", mask_type},
     {"COM-S-05", formats_plain},
-    {"HOST-E-02", quantisation_is_off},
-    {"HOST-E-03", only_core_inputs},
-    {"HOST-E-04", only_core_attributes},
 };
 
 }  // namespace

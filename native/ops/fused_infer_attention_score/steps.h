@@ -26,4 +26,7 @@ Finding take(const Step (&steps)[count], Case& subject) {
 // Heads, head dims, sequences: once storage, layout and emptiness are known.
 Finding find_dimensions(Case& subject);
 
+// Rope, shared prefix: once dimensions are known.
+Finding find_features(Case& subject);
+
 }  // namespace acl_attn::ops::fia

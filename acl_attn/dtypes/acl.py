@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from ._lib import lib
-from .errors import wrong_type
+from .._lib import lib
+from ..errors import wrong_type
+from .carriers import CARRIERS, float4_e2m1fn_x2, hifloat8, int4_x2
 
-__all__ = ["DType", "acl_dtype", "as_dtype"]
+__all__ = ["DType", "acl_dtype", "as_dtype", "dtype_name", "elements_per_item"]
 
 DType: TypeAlias = np.dtype[Any]
 
@@ -38,8 +39,13 @@ _ACL: dict[DType, int] = {
         (ml_dtypes.float8_e4m3fn, lib.ACL_FLOAT8_E4M3FN),
         (ml_dtypes.float8_e5m2, lib.ACL_FLOAT8_E5M2),
         (ml_dtypes.float8_e8m0fnu, lib.ACL_FLOAT8_E8M0),
+        (hifloat8, lib.ACL_HIFLOAT8),
+        (int4_x2, lib.ACL_INT4),
+        (float4_e2m1fn_x2, lib.ACL_FLOAT4_E2M1),
     )
 }
+
+_TO_PACK = {np.dtype(ml_dtypes.int4): "pack_int4", np.dtype(ml_dtypes.float4_e2m1fn): "pack_float4"}
 
 
 def acl_dtype(dtype: DType, parameter: str) -> int:
@@ -55,16 +61,34 @@ def _refuse(dtype: DType, parameter: str) -> Exception:
         return wrong_type(
             parameter, "native byte order", f"dtype {dtype.str}", "use array.astype(array.dtype.newbyteorder('='))"
         )
+    if dtype in _TO_PACK:
+        return wrong_type(
+            parameter,
+            "two 4-bit elements a byte",
+            f"dtype {dtype}, which has one a byte",
+            f"pack it with acl_attn.dtypes.{_TO_PACK[dtype]}(...)",
+        )
     return wrong_type(parameter, "a numeric dtype such as float16 or bfloat16", f"dtype {dtype}")
 
 
+def elements_per_item(dtype: DType) -> int:
+    """Count the elements that operators see in one item of an array: 2 for packed 4-bit types, else 1."""
+    return 2 if dtype in (int4_x2, float4_e2m1fn_x2) else 1
+
+
+def dtype_name(dtype: DType) -> str:
+    """Name a dtype as `as_dtype` takes it; the carriers' own text is that of a record."""
+    return dtype.names[0] if dtype.names else str(dtype)
+
+
 def as_dtype(value: object, parameter: str = "dtype") -> DType:
-    """Turn a dtype, scalar type or name (``"bfloat16"`` included) into a NumPy dtype that operators know."""
+    """Turn a dtype, scalar type or name (``"bfloat16"``, ``"hifloat8"``) into a dtype that operators know."""
     refusal = wrong_type(parameter, "a dtype or its name, such as 'float16' or 'bfloat16'", repr(value))
     if value is None:  # float64 to NumPy
         raise refusal
     try:
-        dtype: DType = np.dtype(value)  # type: ignore[call-overload]
+        named = CARRIERS.get(value) if isinstance(value, str) else None
+        dtype: DType = named or np.dtype(value)  # type: ignore[call-overload]
     except TypeError:
         raise refusal from None
     acl_dtype(dtype, parameter)

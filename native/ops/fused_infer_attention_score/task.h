@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call on its way to a stream: one schedule, one set of addresses.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/attention.h"
+#include "ops/fused_infer_attention_score/describe.h"
+#include "ops/fused_infer_attention_score/memory.h"
+#include "ops/fused_infer_attention_score/padding.h"
+#include "ops/fused_infer_attention_score/tree.h"
+#include "ops/finding.h"
+#include "runtime/stream.h"
+
+namespace acl_attn::ops::fia {
+
+// What phase one has found out, never changed afterwards.
+struct Planned {
+    std::shared_ptr<const engine::Attention> attention;  // null: nothing to do
+    Facts facts;
+    Padding padding;
+    TreeMask tree;
+};
+
+// Addresses of first elements. Never changed once a task may hold them.
+struct Addresses {
+    const void* inputs[kInputCount] = {};
+    std::vector<const void*> key, value;
+    void* outputs[kOutputCount] = {};
+    Extents extents;
+};
+
+std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
+                                         std::shared_ptr<const Addresses> addresses, void* workspace);
+
+// A run that is known to end with this.
+std::unique_ptr<runtime::Task> make_failure(Finding finding);
+
+}  // namespace acl_attn::ops::fia
