@@ -23,12 +23,12 @@ int64_t Tensor::numel() const {
     return count;
 }
 
-bool Tensor::is_contiguous() const {
-    if (is_empty()) return true;
+bool Tensor::is_dense_from(int first) const {
     int64_t dense = 1;
-    for (int axis = rank - 1; axis >= 0; --axis) {
-        if (shape[axis] != 1 && stride[axis] != dense) return false;
-        dense *= shape[axis];
+    for (int axis = rank - 1; axis >= first; --axis) {
+        if (shape[axis] == 0) return true;
+        if (shape[axis] > 1 && stride[axis] != dense) return false;
+        if (__builtin_mul_overflow(dense, shape[axis], &dense)) return false;
     }
     return true;
 }

@@ -29,7 +29,8 @@ struct Tensor {
 
     int64_t numel() const;           // product of the shape (1 for rank 0); saturates at INT64_MAX
     bool is_empty() const { return numel() == 0; }
-    bool is_contiguous() const;      // dense row-major; axes of extent 1 do not count
+    bool is_dense_from(int axis) const;  // that axis and those behind it lie row-major; ones of extent 1 do not count
+    bool is_contiguous() const { return is_empty() || is_dense_from(0); }
 };
 
 struct TensorList {

@@ -5,11 +5,11 @@
 // "parameter: expected X, got Y; fix".
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/opdev/op_errno.h"
+#include "runtime/text.h"
 
 namespace acl_attn::ops {
 
@@ -19,20 +19,6 @@ struct Finding {
 
     explicit operator bool() const { return code != 0; }
 };
-
-inline void append(std::string& out, const char* part) { out += part; }
-inline void append(std::string& out, const std::string& part) { out += part; }
-inline void append(std::string& out, int64_t part) { out += std::to_string(part); }
-inline void append(std::string& out, int part) { out += std::to_string(part); }
-inline void append(std::string& out, size_t part) { out += std::to_string(part); }
-
-// text("actualSeqLengths[", b, "]"): the parts one after another.
-template <class... Parts>
-std::string text(const Parts&... parts) {
-    std::string out;
-    (append(out, parts), ...);
-    return out;
-}
 
 inline Finding refuse(aclnnStatus code, const std::string& parameter, const std::string& expected,
                       const std::string& got, const std::string& fix) {

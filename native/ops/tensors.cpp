@@ -25,16 +25,6 @@ bool has_shape(const meta::Tensor& tensor, const int64_t* dims, int rank) {
     return true;
 }
 
-bool is_dense_from(const meta::Tensor& tensor, int first) {
-    int64_t dense = 1;
-    for (int axis = tensor.rank - 1; axis >= first; --axis) {
-        if (tensor.shape[axis] == 0) return true;
-        if (tensor.shape[axis] > 1 && tensor.stride[axis] != dense) return false;
-        if (__builtin_mul_overflow(dense, tensor.shape[axis], &dense)) return false;
-    }
-    return true;
-}
-
 ByteSpan byte_span(const meta::Tensor& tensor) {
     const int64_t bits = meta::dtype_bits(tensor.dtype);
     const int64_t limit = INT64_MAX / 2 / (bits > 0 ? bits : 1);

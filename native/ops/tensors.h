@@ -16,9 +16,6 @@ std::string shape_text(const meta::Tensor& tensor);            // the same of a 
 std::string strides_text(const meta::Tensor& tensor);
 bool has_shape(const meta::Tensor& tensor, const int64_t* dims, int rank);
 
-// Whether the axes from `axis` on lie densely behind one another; axes of extent 1 do not count.
-bool is_dense_from(const meta::Tensor& tensor, int axis);
-
 // The bytes that a tensor's elements occupy, first to one past the last, relative to its data address.
 struct ByteSpan {
     bool representable = true;  // false: index arithmetic could leave 62 bits (an empty axis hides no other)

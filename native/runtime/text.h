@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins the parts of an error message.
+// Joins the parts of a message.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ void append_part(std::string& out, Integer value) {
     out += std::to_string(value);
 }
 
+// text("stride[", axis, "]"): the parts one behind the other.
 template <class... Parts>
 std::string text(const Parts&... parts) {
     std::string out;

@@ -83,7 +83,7 @@ Finding cache_has_blocks(const Case& c) {
 Finding cache_strides(const char* name, const Case& c, const meta::Tensor& tensor) {
     const int free = geometry::free_axes(c.cache);
     if (tensor.is_empty()) return {};
-    if (!is_dense_from(tensor, free)) {
+    if (!tensor.is_dense_from(free)) {
         return violated(name,
                         text("dense axes behind the ", free == 1 ? "block axis" : "block and the head axis"),
                         text("strides ", strides_text(tensor), " for shape ", shape_text(tensor)));
