@@ -20,6 +20,8 @@ inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline int round_down(int n, int multiple) { return n / multiple * multiple; }
 
+// The formula of geometry::columns_between stands here once more because a function shared with other translation units
+// could be merged with theirs (kernels.h).
 // The keys of the block's range that merged row `row` sees by its band; a mask may hide more.
 inline Interval visible_keys(const RowBlock& block, int64_t row) {
     const int64_t token = row / block.group;

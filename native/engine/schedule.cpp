@@ -14,16 +14,12 @@ constexpr int32_t kSmallestBlock = 48;     // rows; packing would cost too much 
 constexpr int64_t kSplitRows = 256;        // prefill sequences with at most so many rows split their keys
 constexpr int64_t kItemsPerThread = 3;     // below, blocks are made smaller
 
-struct Span {
-    int64_t begin, end;
-    int64_t size() const { return std::max<int64_t>(end - begin, 0); }
-};
-
-// Keys that some row of [row_begin, row_end) sees.
-Span visible(const Sequence& s, int32_t group, int64_t row_begin, int64_t row_end) {
-    return {std::max<int64_t>(0, row_begin / group + s.band.first),
-            std::min(s.kv_len, (row_end - 1) / group + s.band.last + 1)};
+// Keys that some merged row of [row_begin, row_end) sees; begin >= end: none.
+geometry::Columns visible(const Sequence& s, int32_t group, int64_t row_begin, int64_t row_end) {
+    return geometry::columns_between(s.band, row_begin / group, (row_end - 1) / group, s.kv_len);
 }
+
+int64_t count(const geometry::Columns& keys) { return std::max<int64_t>(keys.end - keys.begin, 0); }
 
 struct Shape {
     int32_t group;
@@ -41,9 +37,9 @@ Shape shape_of(const Problem& problem, const Sequence& s) {
 int64_t cost(const Problem& problem, const Sequence& s) {
     const Shape shape = shape_of(problem, s);
     if (shape.rows == 0) return 0;
-    const int64_t first = visible(s, shape.group, 0, 1).size();
-    const int64_t last = visible(s, shape.group, shape.rows - 1, shape.rows).size();
-    const int64_t middle = visible(s, shape.group, shape.rows / 2, shape.rows / 2 + 1).size();
+    const int64_t first = count(visible(s, shape.group, 0, 1));
+    const int64_t last = count(visible(s, shape.group, shape.rows - 1, shape.rows));
+    const int64_t middle = count(visible(s, shape.group, shape.rows / 2, shape.rows / 2 + 1));
     return (first + 2 * middle + last) * shape.rows / 4 + 1;
 }
 
@@ -76,7 +72,7 @@ int32_t choose_decode_heads(const Problem& problem, int threads) {
             return 1;
         }
         rows = std::max(rows, shape.rows);
-        splits += visible(s, shape.group, 0, shape.rows).size() / kStreamSplit + 1;
+        splits += count(visible(s, shape.group, 0, shape.rows)) / kStreamSplit + 1;
     }
     int32_t heads = static_cast<int32_t>(std::min<int64_t>(problem.kv_heads, kStreamItemRows / rows));
     while (threads > 1 && heads > 1 && splits * (problem.kv_heads / heads) < kItemsPerThread * threads) heads /= 2;
@@ -91,7 +87,7 @@ public:
     void add_rows(int32_t sequence, int32_t kv_head, int32_t kv_heads, int64_t row_begin, int64_t row_end,
                   const Shape& shape) {
         const Sequence& s = p_.sequences[static_cast<size_t>(sequence)];
-        const Span span = visible(s, shape.group, row_begin, row_end);
+        const geometry::Columns span = visible(s, shape.group, row_begin, row_end);
         const int64_t split = shape.is_decode ? kStreamSplit : shape.rows <= kSplitRows ? kTileSplit : 0;
         WorkItem item;
         item.kind = shape.is_decode ? WorkItem::decode : WorkItem::prefill;
@@ -100,15 +96,11 @@ public:
         item.kv_heads = kv_heads;
         item.row_begin = row_begin;
         item.row_end = row_end;
-        item.key_begin = 0;
-        item.key_end = s.kv_len;
-        if (split == 0 || span.size() == 0 || span.begin / split == (span.end - 1) / split) {
+        if (split == 0 || count(span) == 0 || span.begin / split == (span.end - 1) / split) {
             // The sinks of all rows, also of those that see nothing, are this item's.
-            if (span.size() > 0) {
+            if (count(span) > 0) {
                 item.key_begin = span.begin;
                 item.key_end = span.end;
-            } else {
-                item.key_end = 0;
             }
             out_.items.push_back(item);
             return;

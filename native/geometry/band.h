@@ -57,10 +57,17 @@ struct Columns {
     int64_t end = 0;  // not included; begin == end: none
 };
 
+// From the first column that first_row may see to the last that last_row may see: both ends grow with the row.
+// begin >= end: none.
+constexpr Columns columns_between(const Band& band, int64_t first_row, int64_t last_row, int64_t kv_len) {
+    const int64_t begin = first_row + band.first;
+    const int64_t last = last_row + band.last;
+    return {begin > 0 ? begin : 0, last < kv_len - 1 ? last + 1 : kv_len};
+}
+
 constexpr Columns visible_columns(const Band& band, int64_t row, int64_t kv_len) {
-    const int64_t begin = row + band.first > 0 ? row + band.first : 0;
-    const int64_t end = row + band.last < kv_len - 1 ? row + band.last + 1 : kv_len;
-    return begin < end ? Columns{begin, end} : Columns{};
+    const Columns seen = columns_between(band, row, row, kv_len);
+    return seen.begin < seen.end ? seen : Columns{};
 }
 
 }  // namespace acl_attn::geometry
