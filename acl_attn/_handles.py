@@ -7,14 +7,17 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
 
 from .errors import AclAttnWarning, ClosedError, recent_message
 
 if TYPE_CHECKING:
     from ._lib import ffi
 
-__all__ = ["Handle", "adopt", "destroy"]
+__all__ = ["Closing", "Handle", "adopt", "destroy"]
+
+ClosingT = TypeVar("ClosingT", bound="Closing")
 
 
 def destroy(destructor: Callable[[ffi.CData], int], pointer: ffi.CData) -> None:
@@ -23,6 +26,29 @@ def destroy(destructor: Callable[[ffi.CData], int], pointer: ffi.CData) -> None:
     if status:
         detail = recent_message() or f"status {status}"
         warnings.warn(f"an object was not released: {detail}", AclAttnWarning, stacklevel=2)
+
+
+class Closing:
+    """What a ``with`` statement closes at its end, and cannot begin with when it is closed."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Release what the object holds. May be repeated."""
+        raise NotImplementedError
+
+    def _live(self) -> object:
+        """Raise `ClosedError` if the object was closed."""
+        raise NotImplementedError
+
+    def __enter__(self: ClosingT) -> ClosingT:
+        self._live()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class Handle:

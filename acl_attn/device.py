@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from ._handles import Handle, adopt, destroy
+from ._handles import Closing, Handle, adopt, destroy
 from ._inflight import release_finished
 from ._lib import ffi, lib, text
 from ._process import call, use_device
@@ -157,7 +156,7 @@ def _adopt(kind: type[_Self], pointer: ffi.CData, destructor: Any) -> _Self:
     return handle
 
 
-class Stream(Handle):
+class Stream(Handle, Closing):
     """A queue of tasks that run one after the other, beside the caller.
 
     Made by `Device.create_stream` or `Stream.from_handle`. A context manager: leaving it waits and closes.
@@ -277,15 +276,6 @@ class Stream(Handle):
             self.synchronize()
         finally:
             super().close()
-
-    def __enter__(self) -> Stream:
-        self._live()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return "<Stream closed>" if self.is_closed else f"<Stream {self.handle:#x}>"

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._handles import Closing
 from ._lib import ffi, lib
 from ._process import call, reset_after_fork
 from .dtypes import as_dtype
@@ -52,7 +52,7 @@ class _View:
         }
 
 
-class Buffer:
+class Buffer(Closing):
     """Device memory owned by the program. On the host target it is ordinary memory that NumPy can look at.
 
     A context manager. The memory is given back by `close`, or when the buffer goes, but never while an array made by
@@ -130,15 +130,6 @@ class Buffer:
     def is_closed(self) -> bool:
         """Whether `close` was called."""
         return self._allocation is None
-
-    def __enter__(self) -> Buffer:
-        self._live()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Buffer {'closed' if self.is_closed else f'{self.nbytes} bytes at {self.address:#x}'}>"

@@ -13,10 +13,9 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol
 
-from ._handles import destroy
+from ._handles import Closing, destroy
 from ._inflight import keep
 from ._lib import ffi, lib
 from ._process import regain_device, reset_after_fork, use_device
@@ -172,7 +171,7 @@ class _Prepared:
         )
 
 
-class OperatorPlan:
+class OperatorPlan(Closing):
     """A call that is checked and prepared once, and run often. Base of the operators' plans."""
 
     def __init__(self, call: Call, slots: Sequence[Slot], device: int | None = None) -> None:
@@ -240,15 +239,6 @@ class OperatorPlan:
     def is_closed(self) -> bool:
         """Whether `close` was called."""
         return self._prepared is None
-
-    def __enter__(self) -> Any:
-        self._live()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _run(
         self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None

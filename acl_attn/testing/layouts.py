@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from acl_attn.reference.layouts import LAYOUTS as KNOWN_LAYOUTS
 from acl_attn.testing.poison import poisoned
 
 if TYPE_CHECKING:
@@ -23,21 +24,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-LAYOUTS = (
-    "BSH",
-    "BSND",
-    "BNSD",
-    "TND",
-    "NTD",
-    "BNSD_BSND",
-    "BSH_BNSD",
-    "BSND_BNSD",
-    "NTD_TND",
-    "BSH_NBSD",
-    "BSND_NBSD",
-    "BNSD_NBSD",
-    "TND_NTD",
-)
+LAYOUTS = tuple(KNOWN_LAYOUTS)
 LIST_LAYOUTS = ("BSH", "BSND", "BNSD", "BNSD_BSND", "BSH_NBSD", "BSND_NBSD", "BNSD_NBSD")
 
 
