@@ -4,7 +4,7 @@
 // Every feature beyond plain attention against the double computation of engine_contract.h, on every instruction set, in
 // every storage with the same bits, alone and combined.
 #include "engine_contract.h"
-#include "engine_support.h"
+#include "engine_reference.h"
 
 namespace engine_test {
 namespace {

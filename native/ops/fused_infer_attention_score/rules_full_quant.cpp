@@ -164,7 +164,7 @@ Finding scale_strides(const Case& c) {
     for (const Input input : {kKeyAntiquantScale, kValueAntiquantScale}) {
         const meta::Tensor* scale = c.extra[input];
         if (scale == nullptr || scale->is_contiguous()) continue;
-        bool fits = c.quantisation != Quantisation::mla && scale->rank > 2 && is_dense_from(*scale, 2);
+        bool fits = c.quantisation != Quantisation::mla && scale->rank > 2 && scale->is_dense_from(2);
         for (int axis = 0; axis < 2 && fits; ++axis) fits = scale->shape[axis] == 1 || scale->stride[axis] > 0;
         if (fits) continue;
         return violated(kInputNames[input], "dense axes behind the block and the head axis",
