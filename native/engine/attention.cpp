@@ -47,10 +47,15 @@ void check(const Problem& p) {
     }
 }
 
+const Kernels& kernels_for(const Problem& p) {
+    const int target = target_in_use();
+    return p.post_quant.present ? target_kernels_in_fp32(target) : target_kernels(target);
+}
+
 class PlannedAttention final : public Attention {
 public:
     explicit PlannedAttention(Problem problem)
-        : problem_(std::move(problem)), kernels_(target_kernels(target_in_use())),
+        : problem_(std::move(problem)), kernels_(kernels_for(problem_)),
           threads_(worthwhile_threads(problem_, thread_count())), schedule_(make_schedule(problem_, threads_)),
           slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
           bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}

@@ -102,6 +102,11 @@ std::string cpu_features() { return cpu_features_found().names; }
 
 const Kernels& target_kernels(int index) { return *kTargets[index].kernels; }
 
+const Kernels& target_kernels_in_fp32(int index) {
+    while (kTargets[index].kernels->paired[static_cast<int>(Dtype::bf16)]) index--;
+    return *kTargets[index].kernels;
+}
+
 std::string target_environment_problem() { return default_target().problem; }
 
 }  // namespace acl_attn::engine

@@ -12,6 +12,10 @@ namespace acl_attn::engine {
 
 const Kernels& target_kernels(int index);
 
+// Those of the nearest target at or before it that computes bf16 in fp32. The pair form's error is a small part of a
+// 16-bit output's last place, but a large part of the steps that are lost or won where an output is quantised.
+const Kernels& target_kernels_in_fp32(int index);
+
 // What is wrong with ACL_ATTN_CPU, in words; empty if nothing is.
 std::string target_environment_problem();
 
