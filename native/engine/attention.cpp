@@ -360,6 +360,7 @@ std::string unsupported(const Problem& p) {
     const auto is_any = [](Dtype dtype, std::initializer_list<Dtype> set) {
         return std::find(set.begin(), set.end(), dtype) != set.end();
     };
+    if (p.full_quant.kind != FullQuant::Kind::none) return "quantised queries";
     if (!is_any(p.dtype, {Dtype::f16, Dtype::bf16})) return "queries of this type";
     const bool has_scales = p.key_dequant.has_scale || p.key_dequant.has_offset || p.value_dequant.has_scale ||
                             p.value_dequant.has_offset;
