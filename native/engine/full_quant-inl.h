@@ -24,8 +24,10 @@ public:
           ldr_(steps_of(round_up(b_.rope_dim, kStagingAlignment), kUnit<FloatArithmetic>)) {}
 
     void run() {
-        begin();
-        for (bool more = tile_.first(); more; more = tile_.next()) {
+        clear();
+        bool more = tile_.first();
+        if (more) load_queries();  // of rows that see no key not even the scales need exist
+        for (; more; more = tile_.next()) {
             find_ranges();
             tile_.pack(Scheme::kHasKeyScale);
             for (strip_ = 0; strip_ < groups_; strip_ += kStripGroups) {
@@ -52,7 +54,7 @@ private:
         bool empty() const { return begin >= end; }
     };
 
-    void begin() {
+    void clear() {
         const int padded_rows = groups_ * kMr;
         __builtin_memset(s_.out, 0, sizeof(float) * static_cast<size_t>(padded_rows) * ldo_);
         for (int r = 0; r < padded_rows; r++) {
@@ -60,6 +62,10 @@ private:
             s_.row_sum[r] = s_.row_scale[r] = 0.0f;
             s_.row_start[r] = 0;
         }
+    }
+
+    void load_queries() {
+        const int padded_rows = groups_ * kMr;
         __builtin_memset(s_.query + rows_ * ldq_, 0, sizeof(float) * static_cast<size_t>((padded_rows - rows_) * ldq_));
         __builtin_memset(s_.query_rope + rows_ * ldr_, 0,
                          sizeof(float) * static_cast<size_t>((padded_rows - rows_) * ldr_));
