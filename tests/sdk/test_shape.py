@@ -38,6 +38,7 @@ LAYERS = (
     ("tensor",),
     ("plan",),
     ("ops.fia_call", "ops.features", "controls"),
+    ("ops.full_quant",),
     ("ops.feature_arguments",),
     ("ops.attention_call", "env"),
     ("ops.attention", "ops.fused_infer_attention_score", "cli"),

@@ -183,11 +183,6 @@ private:
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     auto planned = std::make_shared<Planned>();
     if (!c.is_empty) {
-        if (c.is_full_quant() && !c.kv_is_empty) {
-            return named(violated("query", "dtype FLOAT16 or BF16", meta::dtype_name(c.query->dtype),
-                                  "quantised queries are not supported yet by the host target"),
-                         "HOST-X-01");
-        }
         engine::Problem problem = make_problem(c);
         if (const std::string feature = engine::unsupported(problem); !feature.empty()) {
             return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");

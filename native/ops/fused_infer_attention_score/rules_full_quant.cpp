@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/fused_infer_attention_score/full_quant.h"
 #include "ops/fused_infer_attention_score/rules.h"
 #include "ops/tensors.h"
 
@@ -15,11 +16,6 @@ namespace {
 using Shape = std::vector<int64_t>;
 using geometry::CacheOrder;
 using geometry::Order;
-
-constexpr int64_t kHalves = 2;      // E8M0 scales stand in pairs
-constexpr int64_t kPaired = 64;     // channels or tokens of a pair of groups
-
-int64_t pairs(int64_t n) { return n / kPaired + (n % kPaired != 0); }
 
 bool is(const Case& c, Quantisation quantisation) { return c.quantisation == quantisation && !c.kv_is_empty; }
 bool has_dynamic_scales(const Case& c) {
@@ -127,7 +123,7 @@ Finding gqa_scale_shapes(const Case& c) {
 }
 
 Finding mx_scale_shapes(const Case& c) {
-    if (!is(c, Quantisation::mx_f8) || c.call.is_largest) return {};
+    if (!is(c, Quantisation::mx_f8)) return {};
     if (c.dim % kPaired != 0 || c.dim_v % kPaired != 0) {
         return violated(c.dim % kPaired != 0 ? "query" : "value", text("with modes 6, 6, 8 a multiple of ", kPaired,
                                                                        " as head dim"),
@@ -139,20 +135,20 @@ Finding mx_scale_shapes(const Case& c) {
         int64_t value_pairs = 0;  // groups of tokens begin anew with each sequence
         for (const Tokens& tokens : c.kv_tokens) value_pairs += pairs(tokens.count);
         if (Finding f = one_shape(kKeyAntiquantScale, c, {{c.k.front().tokens, n, pairs(c.dim), kHalves}})) return f;
+        if (c.call.is_largest && c.extra[kValueAntiquantScale]->rank == 4) return {};
         return one_shape(kValueAntiquantScale, c, {{value_pairs, n, c.dim_v, kHalves}});
     }
     const int64_t blocks = c.k_cache.blocks;
     const int64_t size = c.call.block_size;
-    constexpr int64_t chunk = 16;
     if (c.cache == CacheOrder::bnbsh || size % kPaired != 0) {
         return violated(c.cache == CacheOrder::bnbsh ? "key" : "blockSize",
                         text("with modes 6, 6, 8 a cache of rank 4 or 5 and blocks of a multiple of ", kPaired),
                         text("rank ", static_cast<int>(c.cache), ", blocks of ", size));
     }
     const bool nz = c.cache == CacheOrder::nz;
-    const Shape key = nz ? Shape{blocks, n, size / chunk, pairs(c.dim), chunk, kHalves}
+    const Shape key = nz ? Shape{blocks, n, size / kRun, pairs(c.dim), kRun, kHalves}
                          : Shape{blocks, n, size, pairs(c.dim), kHalves};
-    const Shape value = nz ? Shape{blocks, n, c.dim_v / chunk, pairs(size), chunk, kHalves}
+    const Shape value = nz ? Shape{blocks, n, c.dim_v / kRun, pairs(size), kRun, kHalves}
                            : Shape{blocks, n, pairs(size), c.dim_v, kHalves};
     if (Finding f = one_shape(kKeyAntiquantScale, c, {key})) return f;
     return one_shape(kValueAntiquantScale, c, {value});
