@@ -10,7 +10,7 @@ namespace acl_attn::ops::fia {
 // E8M0 scales stand in pairs; a row or a column of any length has whole ones.
 constexpr int64_t kHalves = 2;
 constexpr int64_t kPaired = engine::kScaledGroup * kHalves;  // channels or tokens that a pair is for
-constexpr int64_t kRun = 16;                                  // tokens or channels whose scales lie together in NZ caches
+constexpr int64_t kRun = 16;                                  // tokens or channels that NZ scales keep together
 
 constexpr int64_t pairs(int64_t n) { return n / kPaired + (n % kPaired != 0); }
 
