@@ -213,10 +213,106 @@ void test_against_reference() {
     }
 }
 
+// Rows enough for several blocks, and for several strips of one.
+void test_threads_and_neighbours() {
+    for (FullQuantCase c : make_cases()) {
+        if (c.has_bias || c.has_mask) continue;  // their numbers are the batch's
+        if (c.is_mla()) {
+            c.sequences = {{2, 300}, {16, 390, causal(16, 390)}, {1, 129}};
+        } else {
+            c.sequences = {{2, 300}, {230, 1200, causal(230, 1200)}, {70, 64}};
+        }
+        for (const Storage storage : {storages(c).back()}) {
+            for_each_target([&](int) {
+                std::vector<uint8_t> first;
+                for (const int threads : {1, 2, 3, 7}) {
+                    set_thread_count(threads);
+                    FullQuantCall call(c, storage, threads == 2 ? 0x55 : 0xff);
+                    run(call);
+                    if (first.empty()) first = bits(c, call);
+                    expect(bits(c, call) == first, label(c, storage) + ": same bits with other threads and padding");
+                    if (threads > 1) continue;
+                    int64_t row = 0;
+                    for (size_t b = 0; b < c.sequences.size(); row += c.sequences[b++].q_len) {
+                        FullQuantCase alone = c;
+                        alone.sequences = {c.sequences[b]};
+                        alone.first_sequence = static_cast<int64_t>(b);
+                        FullQuantCall one(alone, storage);
+                        run(one);
+                        expect(bits(alone, one) == bits(c, call, row, c.sequences[b].q_len),
+                               label(c, storage) + ": same bits without neighbours");
+                    }
+                }
+                set_thread_count(0);
+            });
+        }
+    }
+}
+
+// A key that a row does not see has no influence on it; a NaN that it sees shows.
+void test_containment() {
+    for (FullQuantCase c : make_cases()) {
+        if (c.has_bias || c.has_mask) continue;
+        const int64_t kv_len = 289, q_len = 7, spoiled = 288;  // which begins a group of 32, and only the last row sees
+        c.sequences = {{q_len, kv_len, causal(q_len, kv_len)}, {3, 40}};
+        for (const Storage storage : storages(c)) {
+            for_each_target([&](int) {
+                FullQuantCall clean(c, storage), spoilt(c, storage);
+                spoilt.spoil(c, 0, spoiled);
+                run(clean);
+                run(spoilt);
+                const std::string name = label(c, storage);
+                expect(bits(c, clean, 0, q_len - 1) == bits(c, spoilt, 0, q_len - 1), name + ": hidden NaN");
+                expect(bits(c, clean, q_len) == bits(c, spoilt, q_len), name + ": another sequence's NaN");
+                if (c.kind == Kind::per_tensor_i8) return;
+                visit_rows(spoilt, [&](size_t index, int64_t at, float lse) {
+                    if (static_cast<int64_t>(index) / c.heads != q_len - 1) return;
+                    const float x = read_element(c.out_dtype, spoilt.o.out, at);
+                    expect(std::isnan(x) && std::isnan(lse), name + ": NaN that a row sees");
+                });
+            });
+        }
+    }
+}
+
+// Values that are NaN or infinite for some rows only, beside ordinary keys.
+void test_spoiled_values() {
+    for (const Dtype dtype : {Dtype::f8_e4m3, Dtype::hif8}) {
+        FullQuantCase c;
+        c.name = "spoiled values";
+        c.kind = dtype == Dtype::hif8 ? Kind::mla : Kind::mx_f8;
+        c.dtype = dtype;
+        c.dim = c.dim_v = 64;
+        if (dtype == Dtype::hif8) c.kv_heads = 1, c.rope_dim = 16;
+        c.sequences = {{40, 300, causal(40, 300)}};
+        for_each_target([&](int) {
+            FullQuantCall clean(c, Storage::contiguous), spoilt(c, Storage::contiguous);
+            Guarded<uint8_t>& values = c.is_mla() ? spoilt.k : spoilt.v;
+            const KvLayout& layout = c.is_mla() ? spoilt.p.key : spoilt.p.value;
+            const int64_t key = 280;  // seen by rows 20 and up
+            write_element(dtype, values.data(), key * layout.token_stride + 7, std::nanf(""));
+            run(clean);
+            run(spoilt);
+            const std::string name = label(c, Storage::contiguous);
+            expect(bits(c, clean, 0, 20) == bits(c, spoilt, 0, 20), name + ": rows that do not see it");
+            visit_rows(spoilt, [&](size_t index, int64_t at, float) {
+                if (static_cast<int64_t>(index) / c.heads < 20 || index % static_cast<size_t>(c.heads) > 1) return;
+                expect(std::isnan(read_element(c.out_dtype, spoilt.o.out, at + 7)), name + ": rows that see it");
+                const float x = read_element(c.out_dtype, spoilt.o.out, at + 8);
+                // Where values are keys, its score is NaN as well.
+                expect(std::isnan(x) == c.is_mla(), name + ": its other channels");
+            });
+        });
+    }
+}
+
 }  // namespace
 }  // namespace engine_test
 
 int main() {
     engine_test::test_against_reference();
+    engine_test::test_threads_and_neighbours();
+    engine_test::test_containment();
+    engine_test::test_spoiled_values();
     return engine_test::finish("engine_full_quant");
 }

@@ -21,6 +21,7 @@ struct FullQuantCase {
     bool scales_by_group = false; // the query's scales with the KV head outermost
     bool heads_outside = false;   // query, output and query scales [head][token]
     Sequences sequences = {{1, 70}, {7, 300}, {20, 1100}, {3, 0}};
+    int64_t first_sequence = 0;   // the numbers of sequences[0] are those of this one
 
     bool is_mla() const { return kind == FullQuant::Kind::mla; }
     bool is_mx() const { return kind == FullQuant::Kind::mx_f8; }
@@ -59,6 +60,9 @@ struct FullQuantCall {
     Guarded<int32_t> table;
     const void *key_member = nullptr, *value_member = nullptr;
 
+    // Makes key t of sequence b NaN wherever the formats have one: its channels, and scales that are its own.
+    void spoil(const FullQuantCase& c, size_t b, int64_t t);
+
     FullQuantCall(const FullQuantCase& c, Storage storage, uint8_t poison = 0xff);
     FullQuantCall(const FullQuantCall&) = delete;
 
@@ -66,6 +70,16 @@ private:
     void lay_scales(const FullQuantCase& c, Storage storage, int64_t rows, int64_t keys, int64_t value_pairs);
     void fill_sequence(const FullQuantCase& c, int64_t b, const Sequence& s);
 };
+
+// Of KV head h and the page of token t, or the sequence.
+inline int64_t scale_page(const FullQuantCall& call, const LineScaleLayout& l, const Sequence& s, int64_t origin,
+                          int64_t t, int64_t h) {
+    if (call.p.block_size == 0) return origin + h * l.head_stride;
+    return call.table[static_cast<size_t>(s.table_offset + t / call.p.block_size)] * l.block_stride + h * l.head_stride;
+}
+inline int64_t scale_in_page(const LineScaleLayout& l, int64_t line, int64_t g) {
+    return line / l.run * l.run_stride + line % l.run * l.line_stride + g / 2 * l.pair_stride + g % 2;
+}
 
 inline CacheLayout full_quant_cache(const FullQuantCase& c, Storage storage, int32_t dim, int32_t chunk) {
     Spec spec;
@@ -259,7 +273,7 @@ inline FullQuantCall::FullQuantCall(const FullQuantCase& c, Storage storage, uin
         row += s.q_len;
         first_key += s.kv_len;
         pair += (s.kv_len + 63) / 64;
-        fill_sequence(c, b, s);
+        fill_sequence(c, c.first_sequence + b, s);
         p.sequences.push_back(s);
     }
 }
@@ -295,13 +309,6 @@ inline void FullQuantCall::fill_sequence(const FullQuantCase& c, int64_t b, cons
             write_element(dtype, to.data(), kv_index(page, l, origin, head_stride, t, h, static_cast<int64_t>(d)), x[d]);
         }
     };
-    const auto scale_at = [&](const LineScaleLayout& l, int64_t origin, int64_t t, int64_t h) {
-        if (p.block_size == 0) return origin + h * l.head_stride;
-        return table[static_cast<size_t>(s.table_offset + t / p.block_size)] * l.block_stride + h * l.head_stride;
-    };
-    const auto line = [](const LineScaleLayout& l, int64_t n, int64_t g) {
-        return n / l.run * l.run_stride + n % l.run * l.line_stride + g / 2 * l.pair_stride + g % 2;
-    };
     for (int64_t t = 0; t < s.kv_len; t++) {
         const int64_t inside = p.block_size > 0 ? t % p.block_size : t;
         for (int64_t h = 0; h < c.kv_heads; h++) {
@@ -313,20 +320,45 @@ inline void FullQuantCall::fill_sequence(const FullQuantCase& c, int64_t b, cons
             put_kv(Dtype::bf16, kr, p.key_rope, s.key_rope_offset, s.key_rope_head_stride, t, h,
                    numbers.row(13, b, t, h, c.rope_dim, rope_unit));
             const LineScaleLayout &kl = p.full_quant.key_scale, &vl = p.full_quant.value_scale;
-            const int64_t key_page = scale_at(kl, s.key_scale_offset, t, h);
-            const int64_t value_page = scale_at(vl, s.value_scale_offset, t, h);
+            const int64_t key_page = scale_page(*this, kl, s, s.key_scale_offset, t, h);
+            const int64_t value_page = scale_page(*this, vl, s, s.value_scale_offset, t, h);
             if (c.is_gqa()) {
-                write_element(Dtype::f32, ks.data(), key_page + line(kl, inside, 0), numbers.around(14, b, t, h, 1 / unit));
+                write_element(Dtype::f32, ks.data(), key_page + scale_in_page(kl, inside, 0),
+                              numbers.around(14, b, t, h, 1 / unit));
             }
             for (int64_t g = 0; c.is_mx() && g < c.dim / 32; g++) {
-                ks[static_cast<size_t>(key_page + line(kl, inside, g))] =
+                ks[static_cast<size_t>(key_page + scale_in_page(kl, inside, g))] =
                     numbers.exponent(20 + static_cast<uint64_t>(g), b, t, h);
             }
             for (int64_t d = 0; c.is_mx() && t % 32 == 0 && d < c.dim_v; d++) {
-                vs[static_cast<size_t>(value_page + line(vl, d, inside / 32))] =
+                vs[static_cast<size_t>(value_page + scale_in_page(vl, d, inside / 32))] =
                     numbers.exponent(40 + static_cast<uint64_t>(d), b, t, h);
             }
         }
+    }
+}
+
+inline void FullQuantCall::spoil(const FullQuantCase& c, size_t b, int64_t t) {
+    const Sequence& s = p.sequences[b];
+    const Page page = page_of(p, o, s);
+    const int64_t inside = p.block_size > 0 ? t % p.block_size : t;
+    const float nan = std::nanf("");
+    for (int64_t h = 0; h < c.kv_heads; h++) {
+        for (int64_t d = 0; d < c.rope_dim; d++) {
+            const int64_t at = kv_index(page, p.key_rope, s.key_rope_offset, s.key_rope_head_stride, t, h, d);
+            write_element(Dtype::bf16, kr.data(), at, nan);
+        }
+        const LineScaleLayout &kl = p.full_quant.key_scale, &vl = p.full_quant.value_scale;
+        const int64_t of_key = scale_page(*this, kl, s, s.key_scale_offset, t, h) + scale_in_page(kl, inside, 0);
+        const int64_t of_value = scale_page(*this, vl, s, s.value_scale_offset, t, h) +
+                                 scale_in_page(vl, 1, inside / 32);
+        if (c.is_gqa()) write_element(Dtype::f32, ks.data(), of_key, nan);
+        if (c.is_mx()) ks[static_cast<size_t>(of_key)] = 0xff;
+        if (c.is_mx() && t % 32 == 0) vs[static_cast<size_t>(of_value)] = 0xff;
+        if (c.dtype == Dtype::i8) continue;
+        write_element(c.dtype, k.data(), kv_index(page, p.key, s.key_offset, s.key_head_stride, t, h, 3), nan);
+        if (c.is_mla()) continue;
+        write_element(c.dtype, v.data(), kv_index(page, p.value, s.value_offset, s.value_head_stride, t, h, 5), nan);
     }
 }
 
