@@ -210,6 +210,12 @@ def test_lengths_of_a_plan_change() -> None:
         same(plan.run(), case.run())
 
 
+@pytest.mark.parametrize(("name", "version"), [("per_tensor", version) for version in (1, 2, 3, 4)] + [("mla_int8", 4)])
+def test_older_versions_compute_the_same(name: str, version: int) -> None:
+    case = SCHEMES[name]
+    same(case._replace(parameters={**case.parameters, "version": version}).run(), case.run())
+
+
 Q = np.ones((1, 2, 2, 64), np.int8)
 HALF = np.ones((1, 2, 2, 64), np.float16)
 ONE = np.ones(1, np.float32)
