@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdio>
 #include <iterator>
 
 #include "ops/fused_infer_attention_score/rules.h"
@@ -11,6 +13,21 @@ namespace {
 Finding inner_precise_known(const Case& c) {
     if (c.call.inner_precise >= 0 && c.call.inner_precise <= 3) return {};
     return violated("innerPrecise", "0, 1, 2 or 3", text(c.call.inner_precise));
+}
+
+// COM-S-17 lets a scale be any number: these are none, and what they would make of the output says nothing of where they
+// came from.
+Finding scale_is_number(const Case& c) {
+    if (std::isfinite(static_cast<float>(c.call.scale_value))) return {};
+    char got[32];
+    std::snprintf(got, sizeof got, "%g", c.call.scale_value);
+    return violated("scaleValue", "a finite 32-bit float", got, "1 / sqrt(head dim) is usual");
+}
+
+// With one it has to be positive: PA-S-04.
+Finding no_negative_block_size(const Case& c) {
+    if (c.storage == Storage::paged || c.call.block_size >= 0) return {};
+    return violated("blockSize", "0 without a blockTable", text(c.call.block_size));
 }
 
 Finding batch_in_range(const Case& c) {
@@ -91,6 +108,8 @@ Finding list_not_packed(const Case& c) {
 
 constexpr Rule<Case> kRules[] = {
     {"COM-S-13", Tier::single, inner_precise_known},
+    {"HOST-S-03", Tier::single, scale_is_number},
+    {"HOST-S-04", Tier::single, no_negative_block_size},
     {"COM-C-31", Tier::consistency, list_without_blocks},
     {"COM-C-32", Tier::consistency, list_not_packed},
     {"COM-C-28", Tier::consistency, cache_dims},
