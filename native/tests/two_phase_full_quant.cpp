@@ -3,7 +3,7 @@
 //
 // Quantised queries through the C interface alone: every scheme and storage of its scales, against plain loops over
 // what codes and scales stand for; what is refused; the largest workspace.
-#include "two_phase_full_quant.h"
+#include "two_phase_codes.h"
 
 using namespace two_phase;
 
@@ -116,16 +116,6 @@ double rope_dot(int64_t b, int64_t h, int64_t i, int64_t hk, int64_t j) {
     for (int64_t d = 0; d < 64; ++d) sum += double(sample(3, b, i, h, d)) * double(sample(3, b, j, hk + 50, d));
     return sum;
 }
-// One of four scales of a place.
-double scale_at(int64_t tensor, int64_t b, int64_t token, int64_t head, int64_t d = 0) {
-    return 0.25 * double(1 + noise(tensor, b, token, head, d) % 4);
-}
-// An E8M0 code of a place, and what it stands for.
-uint8_t power_at(int64_t tensor, int64_t b, int64_t token, int64_t head, int64_t group) {
-    return static_cast<uint8_t>(126 + noise(tensor, b, token, head, group) % 3);
-}
-double number_of(uint8_t power) { return std::ldexp(1.0, power - 127); }
-
 void test_per_tensor() {
     Truth t{4, 2, 32, {3, 3}, {40, 7}, true, {}, {}};
     t.logit_error = 4e-3;  // scores are kept in fp16

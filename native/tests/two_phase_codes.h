@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls with quantised queries in terms of what their codes stand for, and how far roundings of weights may move them.
+// Calls with quantised operands in terms of what their codes stand for, and how far roundings of weights may move them.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace two_phase {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// An 8-bit type by some of its codes, from the documentation and not from the library.
+// A type of at most 8 bits by some of its codes, from the documentation and not from the library.
 struct Format {
     aclDataType type;
     struct {
@@ -34,6 +34,10 @@ inline const Format kE4m3{ACL_FLOAT8_E4M3FN,
 inline const Format kHif8{ACL_HIFLOAT8,
                           {{0x00, 0}, {0x18, 0.5}, {0x08, 1}, {0x0c, 1.5}, {0x10, 2}, {0x14, 3}},
                           0x80, 0.25, 0x1p-16};
+inline const Format kE2m1{ACL_FLOAT4_E2M1, {{0, 0}, {1, 0.5}, {2, 1}, {3, 1.5}, {4, 2}, {5, 3}}, 0, 0.0, 0.0};
+inline const Format kInt4{ACL_INT4, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {6, 6}}, 0, 0.0, 0.0};
+// Weights of calls whose queries are not quantised, which some kernels round to bf16.
+inline const Format kFloats{ACL_BF16, {}, 0, 0x1p-8, 0.0};
 
 // Any number of a place, always the same.
 inline uint32_t noise(int64_t tensor, int64_t b, int64_t token, int64_t head, int64_t d) {
@@ -47,6 +51,8 @@ inline uint8_t code_at(const Format& f, int64_t tensor, int64_t b, int64_t token
     const uint32_t x = noise(tensor, b, token, head, d);
     const uint8_t code = f.known[x % 6].code;
     if (tensor == 2 || x / 6 % 2 == 0 || code == 0) return code;
+    if (f.type == ACL_INT4) return (16 - code) & 15;
+    if (f.type == ACL_FLOAT4_E2M1) return code | 8;
     return f.type == ACL_INT8 ? static_cast<uint8_t>(-code) : static_cast<uint8_t>(code | 0x80);
 }
 inline double number_at(const Format& f, int64_t tensor, int64_t b, int64_t token, int64_t head, int64_t d) {
@@ -71,6 +77,7 @@ public:
         for (size_t axis = 0; axis < dims.size(); ++axis) size += (dims[axis] - 1) * steps[axis];
         auto kept = std::make_shared<std::vector<T>>(static_cast<size_t>(std::max<int64_t>(size, 1)), poison);
         kept_.push_back(kept);
+        last_ = kept->data();
         Dims at(dims.size(), 0);
         for (int64_t n = count(dims); n > 0; --n) {
             int64_t place = 0;
@@ -85,8 +92,12 @@ public:
         return objects.strided(dims, steps, 0, static_cast<int64_t>(kept->size()), type, kept->data());
     }
 
+    // What the newest tensor's elements are in.
+    void* last() const { return last_; }
+
 private:
     std::vector<std::shared_ptr<void>> kept_;
+    void* last_ = nullptr;
 };
 
 // Which token stands where in a cache whose blocks are used from the last one on.
@@ -113,6 +124,16 @@ struct Pages {
     int64_t size, columns = 1, blocks = 0;
     std::vector<int32_t> table;
 };
+
+// One of four scales of a place.
+inline double scale_at(int64_t tensor, int64_t b, int64_t token, int64_t head, int64_t d = 0) {
+    return 0.25 * double(1 + noise(tensor, b, token, head, d) % 4);
+}
+// An E8M0 code of a place, and what it stands for.
+inline uint8_t power_at(int64_t tensor, int64_t b, int64_t token, int64_t head, int64_t group) {
+    return static_cast<uint8_t>(126 + noise(tensor, b, token, head, group) % 3);
+}
+inline double number_of(uint8_t power) { return std::ldexp(1.0, power - 127); }
 
 // What a call means.
 struct Truth {
