@@ -173,9 +173,10 @@ def prepare(
     call.out_spec = known_spec(call.layout.output_shape(shape, dim), settings.out_dtype or query_tensor.dtype)
     call.lse_spec = known_spec(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
     names = _NAMES
-    for feature, own_names in _NAMES_WITH.items():
-        if getattr(features, feature) is not None:
-            names = own_names
+    if features.alibi is not None:
+        names = _NAMES_WITH["alibi"]
+    elif features.full_quant is not None:
+        names = _NAMES_WITH["full_quant"]
     call.fia = FiaCall(query_tensor, keys, values, optional, lengths, attributes, names)
     return call
 

@@ -68,7 +68,7 @@ def output_dtype(given: FullQuantLike) -> DType:
 def check_full_quant(given: FullQuantLike | None, query: Tensor, *, has_rope: bool) -> None:
     """Refuse what the operator would take for another scheme, and so blame for something else."""
     if given is None:
-        if query.dtype in _DTYPES["mla"]:
+        if query.dtype.itemsize == 1 and query.dtype in _DTYPES["mla"]:  # the first is the quicker question
             raise invalid("full_quant", f"one for a query of dtype {dtype_name(query.dtype)}", None)
         return
     scheme = _scheme(given)
