@@ -14,6 +14,7 @@ import pytest
 import acl_attn
 from acl_attn import FullQuant, KvQuant, Lengths, OutQuant, Plan, Rope, Spec
 from acl_attn.kvcache import quantize_gqa_fp8, quantize_mla, quantize_mxfp8, quantize_per_tensor
+from acl_attn.testing.compare import assert_within_a_step
 
 RNG = np.random.default_rng(0)
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -160,6 +161,14 @@ def test_runs_of_a_plan_take_other_arrays(name: str) -> None:
         other = "gqa_fp8" if given.scheme != "gqa_fp8" else "mxfp8"
         with pytest.raises(acl_attn.InvalidArgumentError, match=r"full_quant: expected scheme .* as planned"):
             plan.run(query, full_quant=replace(given, scheme=other))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_the_reference_takes_the_same_arguments(name: str) -> None:
+    case = SCHEMES[name]
+    for full_quant in (case.made, case.by_hand):
+        want = acl_attn.reference.attention(*case.operands, **said_with(case, full_quant))
+        assert_within_a_step(case.run(), want, noise=1e-3, exact=0.99)
 
 
 def test_numbers_stand_for_arrays_of_one() -> None:
