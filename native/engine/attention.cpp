@@ -59,6 +59,7 @@ public:
         : problem_(std::move(problem)), kernels_(kernels_for(problem_)),
           threads_(worthwhile_threads(problem_, thread_count())), schedule_(make_schedule(problem_, threads_)),
           slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
+          takes_codes_(takes_codes(problem_)),
           bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
@@ -77,6 +78,7 @@ private:
     static void work(void* run, int slot);
     template <class AnyScratch>
     void work_on(Run& run, size_t index, const AnyScratch& scratch) const;
+    RowKernel* kernel_of(const WorkItem& item) const;
     void compute(Run& run, const WorkItem& item, const Scratch& scratch) const;
     void compute(Run& run, const WorkItem& item, const FullQuantScratch& scratch) const;
     void merge(Run& run, const WorkItem& item) const;
@@ -94,6 +96,7 @@ private:
     const int threads_;  // that the problem is worth
     const Schedule schedule_;
     const int slots_;  // threads that a run uses at most
+    const bool takes_codes_;
     const size_t bytes_;
 };
 
@@ -155,10 +158,14 @@ void PlannedAttention::compute(Run& run, const WorkItem& item, const FullQuantSc
         .run(full_quant_block(problem_, run.operands, s, item.kv_head, row_block(run, item)), scratch);
 }
 
+RowKernel* PlannedAttention::kernel_of(const WorkItem& item) const {
+    const int products = static_cast<int>(product_dtype(problem_));
+    if (item.kind != WorkItem::decode) return kernels_.prefill[products];
+    return takes_codes_ ? kernels_.decode_codes[static_cast<int>(problem_.kv_dtype)] : kernels_.decode[products];
+}
+
 void PlannedAttention::compute(Run& run, const WorkItem& item, const Scratch& scratch) const {
-    const RowBlock block = row_block(run, item);
-    (item.kind == WorkItem::decode ? kernels_.decode : kernels_.prefill)[static_cast<int>(product_dtype(problem_))](block,
-                                                                                                            scratch);
+    kernel_of(item)(row_block(run, item), scratch);
     if (item.merge < 0) return;
     const Merge& merge_of_item = schedule_.merges[static_cast<size_t>(item.merge)];
     // The last to arrive has seen all others' partials.
