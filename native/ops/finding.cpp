@@ -8,10 +8,14 @@
 namespace acl_attn::ops {
 namespace {
 
-// Trivially destructible, so that it can still be read while a thread ends; the last problem of a thread is leaked to
-// nobody: the owner below frees it.
-thread_local Problem* recent = nullptr;
-thread_local uint64_t recent_count = 0;
+struct Recent {
+    Problem problem;
+    std::string sentence;
+    uint64_t count;  // of failures, this one included
+};
+
+// A raw pointer, so that it can still be read while a thread ends and its owner is gone.
+thread_local Recent* recent = nullptr;
 struct Owner {
     ~Owner() {
         delete recent;
@@ -19,6 +23,8 @@ struct Owner {
     }
 };
 thread_local Owner owner;
+
+bool is_last_failure() noexcept { return recent != nullptr && recent->count == failure_count(); }
 
 }  // namespace
 
@@ -34,17 +40,19 @@ aclnnStatus fail(Problem problem) noexcept {
     const aclnnStatus code = problem.code;
     try {
         static_cast<void>(&owner);
-        auto kept = std::make_unique<Problem>(std::move(problem));
-        acl_attn::fail(code, kept->sentence());
+        std::string sentence = problem.sentence();
+        auto kept = std::make_unique<Recent>(Recent{std::move(problem), sentence, 0});
+        acl_attn::fail(code, std::move(sentence));
+        kept->count = failure_count();
         delete recent;
         recent = kept.release();
-        recent_count = failure_count();
     } catch (...) {
         acl_attn::fail(code, {});
     }
     return code;
 }
 
-const Problem* recent_problem() noexcept { return recent_count == failure_count() ? recent : nullptr; }
+const Problem* recent_problem() noexcept { return is_last_failure() ? &recent->problem : nullptr; }
+const char* recent_sentence() noexcept { return is_last_failure() ? recent->sentence.c_str() : ""; }
 
 }  // namespace acl_attn::ops

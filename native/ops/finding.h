@@ -73,5 +73,6 @@ aclnnStatus fail(Problem problem) noexcept;
 
 // What the calling thread was refused for last; null if it was for no rule.
 const Problem* recent_problem() noexcept;
+const char* recent_sentence() noexcept;
 
 }  // namespace acl_attn::ops

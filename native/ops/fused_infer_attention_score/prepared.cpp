@@ -180,18 +180,28 @@ private:
 
 }  // namespace
 
+namespace {
+
+Finding unsupported(const Case& c, const engine::Problem& problem) {
+    if (c.is_full_quant() && !c.kv_is_empty) {
+        return named(violated("query", "dtype FLOAT16 or BF16", meta::dtype_name(c.query->dtype),
+                              "quantised queries are not supported yet by the host target"),
+                     "HOST-X-01");
+    }
+    const std::string feature = engine::unsupported(problem);
+    if (feature.empty()) return {};
+    return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
+}
+
+}  // namespace
+
+Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : unsupported(c, make_problem(c)); }
+
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     auto planned = std::make_shared<Planned>();
     if (!c.is_empty) {
-        if (c.is_full_quant() && !c.kv_is_empty) {
-            return named(violated("query", "dtype FLOAT16 or BF16", meta::dtype_name(c.query->dtype),
-                                  "quantised queries are not supported yet by the host target"),
-                         "HOST-X-01");
-        }
         engine::Problem problem = make_problem(c);
-        if (const std::string feature = engine::unsupported(problem); !feature.empty()) {
-            return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
-        }
+        if (Finding finding = unsupported(c, problem)) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
             return {};
