@@ -14,71 +14,77 @@
 namespace acl_attn::ops::fia {
 namespace {
 
-// What the host target needs on top comes last: the front layer's rule of optional types, and memory.
+using RuleList = std::vector<const Rule<Case>*>;
+
+// What the host target needs on top comes last: the types of optional tensors, and memory.
 const Group<Case>* const kGroups[] = {
-    &kParserRules,   &kCommonRules,    &kCommonShapeRules, &kMaskRules,     &kLengthRules,
-    &kPagingRules,   &kCacheRules,     &kPostQuantRules, &kRopeRules,        &kRopeShapeRules, &kPseRules,
-    &kPaddingRules,  &kPrefixRules,    &kLseRules,       &kSinkRules,        &kUnusedRules,   &kAntiquantRules,
-    &kAntiquantScaleRules, &kPerTensorRules, &kMlaQuantRules, &kGroupQuantRules, &kFrontRules, &kMemoryRules,
+    &kParserRules,    &kCommonRules,         &kCommonStorageRules, &kCommonLimitRules, &kCommonShapeRules,
+    &kMaskRules,      &kLengthRules,         &kPagingRules,        &kCacheRules,       &kPostQuantRules,
+    &kRopeRules,      &kRopeShapeRules,      &kPseRules,           &kPaddingRules,     &kPrefixRules,
+    &kLseRules,       &kSinkRules,           &kUnusedRules,        &kAntiquantRules,   &kAntiquantScaleRules,
+    &kPerTensorRules, &kMlaQuantRules,       &kGroupQuantRules,    &kFrontRules,       &kMemoryRules,
 };
 
-constexpr Tier kCheckers[] = {Tier::features, Tier::single, Tier::existence, Tier::cross, Tier::consistency};
+// The rules in order, and cut into what is looked at one after the other.
+struct Order {
+    RuleList all;
+    RuleList front;  // of the arguments as they came
+    RuleList types;  // that tell which type has no kernel
+    RuleList rest;
+};
 
-const std::vector<const Rule<Case>*>& all_rules() {
-    static const std::vector<const Rule<Case>*>* const rules = [] {
-        auto* list = new std::vector<const Rule<Case>*>;
-        for (const Tier tier : {Tier::front, Tier::parser, Tier::features, Tier::single, Tier::existence, Tier::cross,
-                                Tier::consistency}) {
-            for (const Group<Case>* group : kGroups) {
-                for (size_t r = 0; r < group->count; ++r) {
-                    if (group->rules[r].tier == tier) list->push_back(&group->rules[r]);
-                }
+Order sorted() {
+    Order order;
+    for (const Tier tier : {Tier::front, Tier::parser, Tier::features, Tier::single, Tier::existence, Tier::cross,
+                            Tier::consistency}) {
+        for (const Group<Case>* group : kGroups) {
+            for (size_t r = 0; r < group->count; ++r) {
+                const Rule<Case>* rule = &group->rules[r];
+                if (rule->tier != tier) continue;
+                order.all.push_back(rule);
+                const bool is_front = tier == Tier::front && rule->needs == Known::nothing;
+                (is_front ? order.front : order.rest).push_back(rule);
+                if (rule->status == kTypeStatus) order.types.push_back(rule);
             }
         }
-        return list;
-    }();
-    return *rules;
+    }
+    return order;
 }
 
-View view_of(const Case& c) { return {c.profile, c.revision, c.known}; }
-
-// The rule's own code, or what hangs on whether the types have a kernel.
-Finding coded(Finding finding, const Case& c) {
-    if (finding->code == kTypeStatus) {
-        finding->code = types_registered(c) ? ACLNN_ERR_INNER_TILING_ERROR : ACLNN_ERR_PARAM_INVALID;
-    }
-    return finding;
+const Order& order() {
+    static const Order* const order = new Order(sorted());
+    return *order;
 }
 
 // Calls visit(Finding) for what is wrong, in the vendor's order, until it returns true. Rules that tell of types come
 // first where no kernel is registered for them, as the front layer finds that before anything else.
 template <class Visit>
 bool each(const Case& c, Visit&& visit) {
-    const View view = view_of(c);
-    const bool is_typed = c.known < Known::tensors || types_registered(c);
-    const bool is_empty = c.known >= Known::dims && (c.is_empty || (c.kv_is_empty && !c.is_host()));
-    const auto look = [&](bool at_types, bool (*concerns)(const Rule<Case>&)) {
-        for (const Rule<Case>* rule : all_rules()) {
-            if (!concerns(*rule)) continue;
-            if (is_empty && rule->tier > Tier::parser) break;
+    const View view{c.profile, c.revision, c.known};
+    const bool has_kernel = c.known < Known::tensors || types_registered(c);
+    const bool ends_early = c.known >= Known::dims && (c.is_empty || (c.kv_is_empty && !c.is_host()));
+    const auto look = [&](const RuleList& rules, bool skips_types) {
+        for (const Rule<Case>* rule : rules) {
+            if (ends_early && rule->tier > Tier::parser) break;
+            if (skips_types && rule->status == kTypeStatus) continue;
             Finding finding = evaluate(*rule, c, view);
-            if (finding && !at_types && !is_typed && rule->status == kTypeStatus) continue;  // told already
-            if (finding && visit(coded(std::move(finding), c))) return true;
+            if (!finding) continue;
+            if (finding->code == kTypeStatus) {
+                finding->code = has_kernel ? ACLNN_ERR_INNER_TILING_ERROR : ACLNN_ERR_PARAM_INVALID;
+            }
+            if (visit(std::move(finding))) return true;
         }
         return false;
     };
-    const auto is_front = [](const Rule<Case>& rule) { return rule.tier == Tier::front && rule.needs == Known::nothing; };
-    const auto is_of_types = [](const Rule<Case>& rule) { return rule.status == kTypeStatus; };
-    const auto is_rest = [](const Rule<Case>& rule) { return rule.tier != Tier::front || rule.needs != Known::nothing; };
-    if (look(false, is_front)) return true;
-    if (!is_typed && look(true, is_of_types)) return true;
-    return look(false, is_rest);
+    if (look(order().front, false)) return true;
+    if (!has_kernel && look(order().types, false)) return true;
+    return look(order().rest, !has_kernel);
 }
 
 }  // namespace
 
-size_t rule_count() { return all_rules().size(); }
-const Rule<Case>& rule_at(size_t index) { return *all_rules()[index]; }
+size_t rule_count() { return order().all.size(); }
+const Rule<Case>& rule_at(size_t index) { return *order().all[index]; }
 
 aclnnStatus documented_status(const Rule<Case>& rule) {
     if (rule.status == kTypeStatus) return ACLNN_ERR_PARAM_INVALID;

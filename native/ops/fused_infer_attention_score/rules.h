@@ -19,6 +19,8 @@ constexpr aclnnStatus kTypeStatus = -ACLNN_ERR_PARAM_INVALID;
 extern const Group<Case> kFrontRules;
 extern const Group<Case> kParserRules;
 extern const Group<Case> kCommonRules;
+extern const Group<Case> kCommonStorageRules;
+extern const Group<Case> kCommonLimitRules;
 extern const Group<Case> kCommonShapeRules;
 extern const Group<Case> kMaskRules;
 extern const Group<Case> kLengthRules;

@@ -305,6 +305,10 @@ constexpr Rule<Case> kRules[] = {
      "dim"},
     {"COM-C-08", Tier::consistency, different_dims_types, kProducts, kMain, "where value's head dim differs, all types "
      "are FLOAT16 or BF16"},
+};
+
+// Looked at after the rules of storage.
+constexpr Rule<Case> kLimits[] = {
     {"COM-C-25", Tier::consistency, out_type, kProducts, "attentionOut", "an output that is not quantised has query's "
      "type", Known::tensors, kTypeStatus},
     {"COM-C-01", Tier::consistency, batch_in_range, kEverywhere, "query, actualSeqLengths", "there are 1 to 65536 "
@@ -325,5 +329,6 @@ constexpr Rule<Case> kRules[] = {
 }  // namespace
 
 const Group<Case> kCommonRules{kRules, std::size(kRules)};
+const Group<Case> kCommonLimitRules{kLimits, std::size(kLimits)};
 
 }  // namespace acl_attn::ops::fia

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <tuple>
 
 #include "ops/fused_infer_attention_score/rules.h"
 #include "ops/fused_infer_attention_score/shorthand.h"
@@ -243,7 +244,7 @@ Finding key_batch(const Case& c) {
                     text("shape ", shape_text(*c.key->front())));
 }
 
-constexpr Rule<Case> kRules[] = {
+constexpr Rule<Case> kStorage[] = {
     {"COM-C-26", Tier::consistency, cache_ranks_agree, kEverywhere, "key, value", "both caches have as many axes",
      Known::tensors},
     {"COM-C-27", Tier::consistency, caches_agree, kEverywhere, "key, value", "both caches have the same blocks, heads, "
@@ -269,6 +270,9 @@ constexpr Rule<Case> kRules[] = {
     {"COM-C-37", Tier::consistency, one_member_a_sequence, kEverywhere, "key", "lists have a member for each sequence of "
      "query"},
     {"COM-C-38", Tier::consistency, list_key_dims, kEverywhere, "key", "members of key have query's head dim"},
+};
+
+constexpr Rule<Case> kShapes[] = {
     {"COM-C-18", Tier::consistency, out_rank, kProducts, "attentionOut", "attentionOut has as many axes as query, except "
      "where the layout splits an axis"},
     {"COM-C-19", Tier::consistency, out_shape, kEverywhere, "attentionOut", "attentionOut has query's axes in the order of "
@@ -285,6 +289,7 @@ constexpr Rule<Case> kRules[] = {
 
 }  // namespace
 
-const Group<Case> kCommonShapeRules{kRules, std::size(kRules)};
+const Group<Case> kCommonStorageRules{kStorage, std::size(kStorage)};
+const Group<Case> kCommonShapeRules{kShapes, std::size(kShapes)};
 
 }  // namespace acl_attn::ops::fia

@@ -254,6 +254,8 @@ constexpr Rule<Case> kRules[] = {
     {"MASK-S-04", Tier::consistency, mode_has_its_mask, kEverywhere, "sparseMode, attenMask", "without a mask, sparseMode "
      "is 0; profile host only wants a mask for modes 1 and 9"},
     {"MASK-C-01", Tier::consistency, mask_rank, kEverywhere, "attenMask", "a mask has 2, 3 or 4 axes"},
+    {"MASK-C-06", Tier::consistency, window_not_empty, kEverywhere, "preTokens, nextTokens", "the window shows a column: "
+     "-nextTokens is at most preTokens"},
     {"MASK-C-02", Tier::consistency, no_rank_2, kAscend950, "attenMask", "for sparseMode 0 and 1 it has 3 or 4"},
     {"MASK-C-03", Tier::consistency, older_rank_2, kOlder, "attenMask", "for sparseMode 0 and 1 it has 2 axes only without "
      "ropes, with equal head dims, and in layouts BSH, BSND, BNSD and BNSD_BSND"},
@@ -261,8 +263,6 @@ constexpr Rule<Case> kRules[] = {
      "query tokens and all keys, prefix included, once or for each sequence", Known::lengths},
     {"MASK-C-05", Tier::consistency, formula_mask_shape, kEverywhere, "attenMask", "for sparseMode 2 to 4 its last two "
      "axes are 2048, the ones before them 1"},
-    {"MASK-C-06", Tier::consistency, window_not_empty, kEverywhere, "preTokens, nextTokens", "the window shows a column: "
-     "-nextTokens is at most preTokens"},
     {"MASK-C-07", Tier::consistency, decode_mask_shape, kProducts, "attenMask", "for single tokens over keys of another "
      "type the mask has 3 or 4 axes and covers all keys, or all columns of blockTable", Known::lengths},
     {"MASK-C-08", Tier::consistency, int8_band_forward, kProducts, "preTokens, nextTokens", "with keys of another type, "

@@ -183,10 +183,10 @@ constexpr Rule<Case> kRules[] = {
      "the 192/128 form"},
     {"PA-X-08", Tier::cross, int8_without_rope, kProducts, "query", "quantised queries over paged keys have ropes; newest "
      "software asks this of INT8 only"},
-    {"PA-X-03", Tier::cross, anti_rank, kProducts, "inputLayout", "over a cache of 4 axes of another type, the layout is "
-     "BNSD, BNSD_BSND or TND"},
     {"PA-X-10", Tier::cross, anti_prefill, kProducts, kTable, "several query tokens over INT8 keys in mode 0 or 1 are not "
      "paged"},
+    {"PA-X-03", Tier::cross, anti_rank, kProducts, "inputLayout", "over a cache of 4 axes of another type, the layout is "
+     "BNSD, BNSD_BSND or TND"},
     {"PA-S-06", Tier::consistency, mla_block, kProducts, kSize, "in MLA, blockSize is a multiple of 16 up to 1024"},
     {"PA-S-07", Tier::consistency, tile_block, kProducts, kSize, "for head dims 64 and 128, blockSize is a multiple of 16 "
      "up to 1024"},

@@ -4,6 +4,7 @@
 // The parser's rules, in its order. Tier::features is what it looks at only in calls that have elements.
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "ops/fused_infer_attention_score/parser.h"
@@ -60,13 +61,13 @@ Finding scale_rank(const Case& c) {
     if (!c.is_anti() || c.kv_is_empty) return {};
     const int64_t key = c.call.key_antiquant_mode;
     const int64_t value = c.call.value_antiquant_mode;
-    const bool is_mixed = key == 0 && value == 1;
+    const bool is_integer = is_one_of(c.key->front()->dtype, {ACL_INT8, ACL_INT4});
+    const bool is_mixed = key == 0 && value == 1 && is_integer;
     const bool is_token = key == 1 && value == 1;
     const bool is_token_head = key == 3 && value == 3;
     if (!is_mixed && !is_token && !is_token_head) return {};
-    const bool from_value = is_mixed && is_one_of(c.key->front()->dtype, {ACL_INT8, ACL_INT4});
-    const Input scale = from_value ? kValueAntiquantScale : kKeyAntiquantScale;
-    const Input offset = from_value ? kValueAntiquantOffset : kKeyAntiquantOffset;
+    const Input scale = is_mixed ? kValueAntiquantScale : kKeyAntiquantScale;
+    const Input offset = is_mixed ? kValueAntiquantOffset : kKeyAntiquantOffset;
     const Input looked_at = c.extra[offset] != nullptr ? offset : scale;
     const meta::Tensor* tensor = c.extra[looked_at];
     if (tensor == nullptr || tensor->rank == 3 || (tensor->rank == 2 && !is_token_head)) return {};
@@ -100,6 +101,8 @@ Finding indivisible(const std::string& name, const meta::Tensor& tensor, const c
 }
 
 int64_t last_axis(const meta::Tensor& tensor) { return tensor.rank == 0 ? 1 : tensor.shape[tensor.rank - 1]; }
+
+Finding rope_ranks(const Case& c) { return c.has_rope() ? rope_ranks_fit(c) : Finding{}; }
 
 Finding rope_dims_agree(const Case& c) {
     if (!c.has_rope() || rope_ranks_fit(c)) return {};
@@ -179,9 +182,11 @@ constexpr Rule<Case> kRules[] = {
     {"PA-S-04", Tier::features, block_size_positive, kEverywhere, "blockSize", "with a blockTable, blockSize is "
      "positive", Known::tensors},
     {"PA-S-02", Tier::features, table_rank_fits, kEverywhere, "blockTable", "blockTable has 2 axes", Known::tensors},
-    {"ROPE-C-01", Tier::features, rope_dims_agree, kEverywhere, "queryRope, keyRope", "both ropes have one head dim"},
     {"COM-X-10", Tier::features, value_not_wider, kOlder, "query, value", "value's head dim is at most query's, and "
      "equal to it where ropes are tensors of their own"},
+    {"ROPE-X-02", Tier::features, rope_ranks, kEverywhere, "queryRope, keyRope", "queryRope has as many axes as query, and "
+     "keyRope as key"},
+    {"ROPE-C-01", Tier::features, rope_dims_agree, kEverywhere, "queryRope, keyRope", "both ropes have one head dim"},
     {"MASK-S-05", Tier::features, no_tree, kAscend950, "sparseMode", "sparseMode 9 does not go with a mask"},
     {"PFX-S-07", Tier::features, one_prefix_length, kEverywhere, "actualSharedPrefixLen", "actualSharedPrefixLen has "
      "one entry"},
@@ -323,11 +328,14 @@ Finding table_rank_fits(const Case& c) {
 
 // Ropes that do not have the axes of query and key are not read; their shape rules tell.
 Finding rope_ranks_fit(const Case& c) {
-    const meta::Tensor& q = *c.extra[kQueryRope];
-    const meta::Tensor& k = *c.extra[kKeyRope];
-    if (q.rank == c.query->rank && k.rank == c.key->front()->rank) return {};
-    return violated("queryRope", "as many axes as query, and keyRope as many as key",
-                    text(shape_text(q), " and ", shape_text(k)));
+    for (const auto& [rope, name, model] : {std::tuple<Input, const char*, const meta::Tensor*>{kQueryRope, "query", c.query},
+                                            {kKeyRope, "key", c.key->front().get()}}) {
+        const meta::Tensor& tensor = *c.extra[rope];
+        if (tensor.rank == model->rank) continue;
+        return violated(kInputNames[rope], text("as many axes as ", name, ", ", shape_text(*model)),
+                        text("shape ", shape_text(tensor)));
+    }
+    return {};
 }
 
 }  // namespace acl_attn::ops::fia
