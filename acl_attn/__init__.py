@@ -40,7 +40,7 @@ from .lse import LSE, merge_states
 from .masks import Mask
 from .memory import Buffer
 from .ops.attention import Plan, attention
-from .ops.features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
+from .ops.features import Alibi, FullQuant, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .ops.fused_infer_attention_score import fused_infer_attention_score
 from .report import Problem, Report
 from .stored import StoredCall, load_call, save_call
@@ -61,6 +61,7 @@ __all__ = [
     "DeviceFaultError",
     "Environment",
     "Event",
+    "FullQuant",
     "InvalidArgumentError",
     "KvQuant",
     "LeftPadding",

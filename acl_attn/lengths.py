@@ -116,7 +116,16 @@ class Lengths:
 
     @property
     def cu_seqlens(self) -> npt.NDArray[np.int32]:
-        """Running totals with a leading 0, as int32."""
+        """Running totals with a leading 0, as int32.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There are more tokens than int32 counts.
+        """
+        most = np.iinfo(np.int32).max
+        if self.total > most:
+            raise invalid("lengths", f"at most {most} tokens altogether, which int32 holds", self.total)
         return np.array((0, *self.cumulative), np.int32)
 
     def __len__(self) -> int:

@@ -34,6 +34,7 @@ from .feature_arguments import Features
 from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .fia_call import KEY, OUT, QUERY, VALUE
 from .fia_call import LSE as LSE_ARGUMENT
+from .full_quant import FullQuantLike
 
 __all__ = ["Plan", "attention"]
 
@@ -60,6 +61,7 @@ def attention(
     prefix: Prefix | None = None,
     left_padding: LeftPadding | None = None,
     kv_quant: KvQuant | QuantizedKV | None = None,
+    full_quant: FullQuantLike | None = None,
     out_quant: OutQuant | None = None,
     out: ArrayLike | None = None,
     lse_out: ArrayLike | None = None,
@@ -73,8 +75,8 @@ def attention(
     Parameters
     ----------
     query : array-like
-        Of dtype float16 or bfloat16: ``(B, S, N, D)``, or ``(T, N, D)`` with the sequences packed one behind the
-        other, or what `layout` says.
+        Of dtype float16 or bfloat16, or with `full_quant` of 8 bits: ``(B, S, N, D)``, or ``(T, N, D)`` with the
+        sequences packed one behind the other, or what `layout` says.
     key, value : array-like or sequence of array-likes
         Of query's dtype, with as many heads as query or a divisor of it. Ordered like query; or a list of one array
         for each sequence, each with its own length; or, with `block_table`, a paged cache of shape
@@ -118,10 +120,12 @@ def attention(
     kv_quant : KvQuant or QuantizedKV, optional
         How to read key and value of dtype int8, int4_x2, int32 (eight INT4), hifloat8, float8_e4m3fn or
         float4_e2m1fn_x2.
+    full_quant : FullQuant, or what a quantiser of `kvcache` gives, optional
+        How to read query, key and value that are all of dtype int8, float8_e4m3fn or hifloat8.
     out_quant : OutQuant, optional
         How to quantise the output.
     out : array-like, optional
-        Where to write the output: C-contiguous, writable, of query's dtype, or that of `out_quant`.
+        Where to write the output: C-contiguous, writable, of query's dtype, or that of `out_quant` or `full_quant`.
     lse_out : array-like, optional
         Where to write the log-sum-exp: float32, C-contiguous, writable. Implies `return_lse`.
     return_lse : bool
@@ -167,7 +171,7 @@ def attention(
         query, key, value, layout=layout, num_heads=num_heads, num_kv_heads=num_kv_heads, q_lengths=q_lengths,
         kv_lengths=kv_lengths, mask=mask, window=window, scale=scale, block_table=block_table, block_size=block_size,
         wants_lse=flag(return_lse, "return_lse") or lse_out is not None, inner_precise=inner_precise,
-        features=Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant),
+        features=Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant),
     )  # fmt: skip
     fia = call.fia
     result, fia.out = _output(out, "out", call.out_spec)
@@ -218,7 +222,7 @@ class Plan(OperatorPlan):
         Which blocks of a paged cache hold a sequence. Its contents are read by each run.
     block_size : int, optional
         Tokens of a block.
-    rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant : optional
+    rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant : optional
         Features, as for `attention`; their arrays may be a `Spec`.
     out, lse_out : array-like, optional
         Where each run writes that is not given another place. Without it each run makes a new array.
@@ -268,6 +272,7 @@ class Plan(OperatorPlan):
         prefix: Prefix | None = None,
         left_padding: LeftPadding | None = None,
         kv_quant: KvQuant | QuantizedKV | None = None,
+        full_quant: FullQuantLike | None = None,
         out_quant: OutQuant | None = None,
         out: ArrayLike | None = None,
         lse_out: ArrayLike | None = None,
@@ -280,7 +285,7 @@ class Plan(OperatorPlan):
             "kv_lengths": kv_lengths, "mask": mask, "window": window, "scale": scale, "block_table": block_table,
             "block_size": block_size, "wants_lse": flag(return_lse, "return_lse") or lse_out is not None,
             "inner_precise": inner_precise,
-            "features": Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant),
+            "features": Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant),
         }  # fmt: skip
         call = prepare(query, key, value, **self._keywords, describe=as_tensor_or_placeholder)
         self._attention = call
@@ -332,6 +337,7 @@ class Plan(OperatorPlan):
         prefix: Prefix | None = None,
         left_padding: LeftPadding | None = None,
         kv_quant: KvQuant | QuantizedKV | None = None,
+        full_quant: FullQuantLike | None = None,
         out_quant: OutQuant | None = None,
         out: ArrayLike | None = None,
         lse_out: ArrayLike | None = None,
@@ -344,7 +350,7 @@ class Plan(OperatorPlan):
         ----------
         query, key, value : array-like or sequence of array-likes, optional
             Arrays of the planned shape, dtype and strides. Without one, the array that the plan was made with.
-        rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant : optional
+        rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant : optional
             Features with other arrays of the planned shape, dtype and strides, and otherwise as planned. Without one,
             what the plan was made with.
         out, lse_out : array-like, optional
@@ -379,7 +385,7 @@ class Plan(OperatorPlan):
             pointers.extend(pointers[1:])
         else:
             raise invalid("value", "None, as planned", type_name(value), "make a new plan")
-        features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, out_quant)
+        features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant)
         if call.extras or features.is_given():
             self._add_features(pointers, features)
         if out is None:

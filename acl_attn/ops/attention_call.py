@@ -16,8 +16,9 @@ from ..lengths import Lengths, LengthsLike, as_lengths
 from ..masks import FiaMask, Mask
 from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
 from ..values import integer, number
-from .feature_arguments import FEATURE_NAMES, NAMES_WITH_ALIBI, Features, FeatureTensor, Settings
+from .feature_arguments import FEATURE_NAMES, NAMES_WITH, Features, FeatureTensor, Settings
 from .fia_call import POSITION, FiaCall, element_shape, members, snake_case_names
+from .full_quant import check_full_quant
 
 __all__ = ["AttentionCall", "MaskLike", "prepare"]
 
@@ -45,8 +46,9 @@ _NAMES = {
     c_name: FEATURE_NAMES.get(c_name.removesuffix("Optional"), _RENAMED.get(name, name))
     for c_name, name in snake_case_names().items()
 }
-_NAMES_WITH_ALIBI = {
-    c_name: NAMES_WITH_ALIBI.get(c_name.removesuffix("Optional"), name) for c_name, name in _NAMES.items()
+_NAMES_WITH = {
+    feature: {c_name: own.get(c_name.removesuffix("Optional"), name) for c_name, name in _NAMES.items()}
+    for feature, own in NAMES_WITH.items()
 }
 
 _FULL = Mask().to_fia()
@@ -157,6 +159,7 @@ def prepare(
         call.extras, settings = features.describe(describe), features.settings()
         optional.update((place.position, tensor) for place, tensor in call.extras.items())
         lengths.update(settings.lengths)
+    check_full_quant(features.full_quant, query_tensor, has_rope=features.rope is not None)
     call.prefix_length = _prefix_length(call, features, settings, kv_heads)
     if inner_precise is None:
         inner_precise = 2 if call.mask is not None and call.mask.hidden is not None and features.sink is None else 0
@@ -166,12 +169,16 @@ def prepare(
         scale = _scale(call, heads)
     attributes: list[Any] = [
         heads, number(scale, "scale"), said.pre_tokens, said.next_tokens, call.layout.name.encode(), kv_heads,
-        said.sparse_mode, inner_precise, block_size, 0, wants_lse, settings.key_mode, settings.value_mode, 0,
-        settings.pse_type,
+        said.sparse_mode, inner_precise, block_size, 0, wants_lse, settings.key_mode, settings.value_mode,
+        settings.query_mode, settings.pse_type,
     ]  # fmt: skip
     call.out_spec = known_spec(call.layout.output_shape(shape, dim), settings.out_dtype or query_tensor.dtype)
     call.lse_spec = known_spec(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
-    names = _NAMES if features.alibi is None else _NAMES_WITH_ALIBI
+    names = _NAMES
+    if features.alibi is not None:
+        names = _NAMES_WITH["alibi"]
+    elif features.full_quant is not None:
+        names = _NAMES_WITH["full_quant"]
     call.fia = FiaCall(query_tensor, keys, values, optional, lengths, attributes, names)
     return call
 

@@ -17,8 +17,9 @@ from ..tensor import ArrayLike, Spec, Tensor
 from ..values import integer, number
 from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .fia_call import POSITION
+from .full_quant import KINDS, FullQuantLike, as_full_quant, modes_of, output_dtype
 
-__all__ = ["FEATURE_NAMES", "NAMES_WITH_ALIBI", "FeatureTensor", "Features", "Settings"]
+__all__ = ["FEATURE_NAMES", "NAMES_WITH", "FeatureTensor", "Features", "Settings"]
 
 TensorLike: TypeAlias = ArrayLike | Spec
 
@@ -54,6 +55,17 @@ _FEATURES: dict[str, tuple[type | tuple[type, ...], dict[str, str]]] = {
             "value_offset": "valueAntiquantOffset",
         },
     ),
+    "full_quant": (
+        KINDS,
+        {
+            "query_scale": "dequantScaleQuery",
+            "key_scale": "keyAntiquantScale",
+            "value_scale": "valueAntiquantScale",
+            "score_scale": "deqScale1",
+            "p_scale": "quantScale1",
+            "out_scale": "deqScale2",
+        },
+    ),
     "out_quant": (OutQuant, {"scale": "quantScale2", "offset": "quantOffset2"}),
 }
 _TENSORS: dict[str, tuple[FeatureTensor, ...]] = {
@@ -64,16 +76,20 @@ _TENSORS: dict[str, tuple[FeatureTensor, ...]] = {
 _NUMBERS: dict[str, DType] = {
     "left_padding.query": np.dtype(np.int64),
     "left_padding.key": np.dtype(np.int64),
+    "full_quant.key_scale": np.dtype(np.float32),
+    "full_quant.value_scale": np.dtype(np.float32),
+    "full_quant.score_scale": np.dtype(np.float32),
+    "full_quant.p_scale": np.dtype(np.float32),
+    "full_quant.out_scale": np.dtype(np.float32),
     "out_quant.scale": np.dtype(np.float32),
     "out_quant.offset": np.dtype(np.float32),
 }
-# What messages call the C interface's parameters.
+# What messages call the C interface's parameters, and what they do in calls that have a certain feature.
 FEATURE_NAMES: dict[str, str] = {
     **{
         c_name: (f"{feature}.{field}" if field else feature)
-        for feature, (_, fields) in _FEATURES.items()
-        if feature != "alibi"
-        for field, c_name in fields.items()
+        for feature in reversed(_FEATURES)  # of two that share a parameter the first one names it
+        for field, c_name in _FEATURES[feature][1].items()
     },
     "actualSharedPrefixLen": "prefix.length",
     "qStartIdx": "alibi.q_start",
@@ -81,8 +97,17 @@ FEATURE_NAMES: dict[str, str] = {
     "keyAntiquantMode": "kv_quant.mode",
     "valueAntiquantMode": "kv_quant.mode",
     "pseType": "alibi",
+    "queryQuantMode": "full_quant.scheme",
 }
-NAMES_WITH_ALIBI: dict[str, str] = {"pseShift": "alibi.slopes"}
+NAMES_WITH: dict[str, dict[str, str]] = {
+    "alibi": {"pseShift": "alibi.slopes"},
+    "full_quant": {
+        "keyAntiquantScale": "full_quant.key_scale",
+        "valueAntiquantScale": "full_quant.value_scale",
+        "keyAntiquantMode": "full_quant.scheme",
+        "valueAntiquantMode": "full_quant.scheme",
+    },
+}
 
 _OUT_DTYPES = ("int8", "float8_e4m3fn", "hifloat8")
 
@@ -92,6 +117,7 @@ class Settings(NamedTuple):
 
     key_mode: int = 0
     value_mode: int = 0
+    query_mode: int = 0
     pse_type: int = 0
     lengths: tuple[tuple[int, tuple[int, ...]], ...] = ()  # positions and values of integer arrays
     out_dtype: DType | None = None
@@ -107,6 +133,7 @@ class Features(NamedTuple):
     prefix: Prefix | None = None
     left_padding: LeftPadding | None = None
     kv_quant: KvQuant | QuantizedKV | None = None
+    full_quant: FullQuantLike | None = None
     out_quant: OutQuant | None = None
 
     def is_given(self) -> bool:
@@ -127,13 +154,17 @@ class Features(NamedTuple):
                 raise wrong_type(feature, expected, type_name(given))
         if self.bias is not None and self.alibi is not None:
             raise invalid("alibi", "None with a bias", "both", "add the two up and give them as bias")
+        for other in ("kv_quant", "out_quant"):
+            if self.full_quant is not None and getattr(self, other) is not None:
+                raise invalid(other, "None with full_quant", "both")
 
     def tensors(self) -> Iterator[tuple[FeatureTensor, TensorLike]]:
         """Give each tensor of each feature, plain numbers as arrays."""
         for feature, given in zip(self._fields, self, strict=True):
             if given is not None:
+                read: Any = as_full_quant(given) if feature == "full_quant" else given
                 for place in _TENSORS[feature]:
-                    value = getattr(given, place.field) if place.field else given
+                    value = getattr(read, place.field) if place.field else read
                     if value is not None:
                         yield place, _from_number(value, place.name)
 
@@ -143,10 +174,14 @@ class Features(NamedTuple):
 
     def settings(self) -> Settings:
         """Read what is not a tensor."""
-        key_mode = value_mode = pse_type = 0
+        query_mode = key_mode = value_mode = pse_type = 0
         lengths: list[tuple[int, tuple[int, ...]]] = []
         if self.kv_quant is not None:
             key_mode, value_mode = _modes(self.kv_quant)
+        out_dtype = None if self.out_quant is None else _out_dtype(self.out_quant)
+        if self.full_quant is not None:
+            query_mode, key_mode, value_mode = modes_of(self.full_quant)
+            out_dtype = output_dtype(self.full_quant)
         if self.alibi is not None:
             if not isinstance(self.alibi.sqrt, (bool, np.bool_)):
                 raise wrong_type("alibi.sqrt", "a bool", type_name(self.alibi.sqrt))
@@ -155,8 +190,7 @@ class Features(NamedTuple):
             lengths.append((POSITION["kvStartIdx"], (integer(self.alibi.kv_start, "alibi.kv_start"),)))
         if self.prefix is not None and self.prefix.length is not None:
             lengths.append((POSITION["actualSharedPrefixLen"], (integer(self.prefix.length, "prefix.length"),)))
-        out_dtype = None if self.out_quant is None else _out_dtype(self.out_quant)
-        return Settings(key_mode, value_mode, pse_type, tuple(lengths), out_dtype)
+        return Settings(key_mode, value_mode, query_mode, pse_type, tuple(lengths), out_dtype)
 
     def later(self) -> set[str]:
         """Name the tensors of which only a `Spec` is known."""
@@ -187,6 +221,9 @@ def _said(features: Features) -> str:
     settings = features.settings()
     if features.kv_quant is not None:
         return f"modes {settings.key_mode} and {settings.value_mode}"
+    if features.full_quant is not None and settings.out_dtype is not None:
+        scheme = as_full_quant(features.full_quant).scheme
+        return f"scheme {scheme} and dtype {dtype_name(settings.out_dtype)}"
     if features.out_quant is not None and settings.out_dtype is not None:
         return f"dtype {dtype_name(settings.out_dtype)}"
     if features.prefix is not None:

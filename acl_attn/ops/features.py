@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ..tensor import ArrayLike, Spec
 
-__all__ = ["Alibi", "KvQuant", "LeftPadding", "OutQuant", "Prefix", "Rope"]
+__all__ = ["Alibi", "FullQuant", "KvQuant", "LeftPadding", "OutQuant", "Prefix", "Rope", "Scheme"]
+
+Scheme: TypeAlias = Literal["per_tensor", "mla", "gqa_fp8", "mxfp8"]
 
 # Compared by identity: arrays have no truth value.
 
@@ -178,6 +181,57 @@ class KvQuant:
     value_scale: ArrayLike | Spec
     key_offset: ArrayLike | Spec | None = None
     value_offset: ArrayLike | Spec | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FullQuant:
+    """How queries, keys and values that are all quantised are read.
+
+    The three are of one 8-bit dtype. Their products are exact; probabilities are rounded to that dtype as well.
+
+    Parameters
+    ----------
+    scheme : {"per_tensor", "mla", "gqa_fp8", "mxfp8"}
+        ``"per_tensor"``: int8, one scale a tensor. ``"mla"``: decode with absorbed projections in int8, float8_e4m3fn
+        or hifloat8; needs `rope`, whose query is divided by the scales of query and key. ``"gqa_fp8"``: float8_e4m3fn
+        with a scale for each token and head, and for each head of the value; paged. ``"mxfp8"``: float8_e4m3fn with a
+        power of two for every 32 channels, and for every 32 tokens of the value; layout TND.
+    query_scale, key_scale, value_scale : array-like, optional
+        Scales of all schemes but ``"per_tensor"``: of dtype float32, or float8_e8m0fnu for ``"mxfp8"``. One number does
+        for key and value of ``"mla"``.
+    score_scale : float or array-like, optional
+        Of ``"per_tensor"``, ``(1,)``: the scale of query times that of key, as float32, or as uint64 words.
+    p_scale : float or array-like, optional
+        What probabilities, of which the largest is 1, are multiplied by before they are rounded. Float32, ``(1,)``.
+        Needed for ``"per_tensor"``; without it 1 for ``"gqa_fp8"`` and ``"mxfp8"``. ``"mla"`` has a fixed one.
+    out_scale : float or array-like, optional
+        Of ``"per_tensor"``, ``(1,)``: the scale of value divided by `p_scale`, as float32, or as uint64 words.
+    dtype : dtype or its name
+        Of the output: bfloat16 or float16.
+
+    See Also
+    --------
+    attention : Takes it as `full_quant`.
+    kvcache.quantize_mxfp8 : Makes operands and scales of one scheme, and `attention` takes what it gives; so do
+        `kvcache.quantize_per_tensor`, `kvcache.quantize_mla` and `kvcache.quantize_gqa_fp8` those of the others.
+
+    Examples
+    --------
+    >>> import numpy as np, acl_attn
+    >>> x = np.full((1, 4, 2, 64), 10, np.int8)
+    >>> full_quant = acl_attn.FullQuant("per_tensor", score_scale=0.01, p_scale=127, out_scale=0.1 / 127)
+    >>> float(acl_attn.attention(x, x, x, full_quant=full_quant)[0, 0, 0, 0])
+    1.0
+    """
+
+    scheme: Scheme
+    query_scale: ArrayLike | Spec | None = None
+    key_scale: float | ArrayLike | Spec | None = None
+    value_scale: float | ArrayLike | Spec | None = None
+    score_scale: float | ArrayLike | Spec | None = None
+    p_scale: float | ArrayLike | Spec | None = None
+    out_scale: float | ArrayLike | Spec | None = None
+    dtype: npt.DTypeLike = "bfloat16"
 
 
 @dataclass(frozen=True, eq=False)

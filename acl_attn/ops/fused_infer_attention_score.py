@@ -99,9 +99,11 @@ def fused_infer_attention_score(
         Tokens of each sequence, in the form that the C interface wants: running totals without a leading 0 for packed
         layouts (for paged key and value plain lengths even then), else plain lengths. A `Lengths` takes the right form
         by itself.
-    deq_scale1, quant_scale1, deq_scale2, quant_scale2, quant_offset2 : array-like, optional
-        Scales of quantised queries, of probabilities and (the last two, which come with a quantised
-        `attention_out`) of the output.
+    deq_scale1, quant_scale1, deq_scale2 : array-like, optional
+        Scales of int8 query, key and value that have one each: of scores, of probabilities, and of the output. The
+        second is the largest probability in the schemes of float8_e4m3fn.
+    quant_scale2, quant_offset2 : array-like, optional
+        Scale and offset of a quantised `attention_out`.
     antiquant_scale, antiquant_offset : array-like, optional
         Scale and offset of quantised key and value together, on a first axis of 2; `version` 1 to 4.
     block_table : array-like, optional
@@ -122,7 +124,8 @@ def fused_infer_attention_score(
     key_rope_antiquant_scale : array-like, optional
         Reserved.
     dequant_scale_query : array-like, optional
-        Scale of a quantised query.
+        Scale of a query quantised in the schemes of `query_quant_mode` 3 and 6; `kvcache.quantize_mla`,
+        `kvcache.quantize_gqa_fp8` and `kvcache.quantize_mxfp8` make it.
     learnable_sink : array-like, optional
         A further logit of each head, in the denominator only.
     q_start_idx, kv_start_idx : sequence of int, optional

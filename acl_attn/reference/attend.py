@@ -71,14 +71,29 @@ def attend(
             total = weights.sum(axis=1)
             if sink is not None:
                 total = total + np.exp(sink[head] - top)
-            mixed = _mix(weights, v, visible)
+            mixed = mix(weights, v, visible)
             out[alive, head] = mixed[alive] / total[alive, None]
             lse[alive, head] = top[alive] + np.log(total[alive])
     return out, lse
 
 
-def _mix(weights: Float64, value: Float64, visible: NDArray[np.bool_]) -> Float64:
-    """Weighted sums of the values that each row sees."""
+def mix(weights: Float64, value: Float64, visible: NDArray[np.bool_]) -> Float64:
+    """Weighted sums of the values that each row sees.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (rows, keys)
+        0 where a row does not see a key.
+    value : ndarray of float64, shape (keys, channels)
+        Values of the keys.
+    visible : ndarray of bool, shape (rows, keys)
+        Which keys a row sees.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, channels)
+        The sums.
+    """
     if np.isfinite(value).all():
         return weights @ value
     # A hidden key has weight 0, but 0 * NaN is NaN: such rows of value must not be touched at all.

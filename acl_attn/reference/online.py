@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from acl_attn.reference.attend import mix
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -86,10 +88,9 @@ def online(logits: Float64, value: Float64, scheme: Scheme) -> tuple[Float64, Fl
         own_factor = np.where(alive, np.exp(np.where(alive, own, 0.0) - base), 1.0)
         rounded, factor = scheme.quantise(weights, own_factor, is_first)
         total = total * kept + weights.sum(axis=1)
-        tile_value = np.where(np.any(seen, axis=0)[:, None], value[start : start + scheme.tile], 0.0)
-        mixed = mixed * kept[:, None] + (rounded @ tile_value) * factor[:, None]
+        mixed = mixed * kept[:, None] + mix(rounded, value[start : start + scheme.tile], seen) * factor[:, None]
         top = new
-    alive = np.asarray(total > 0)
+    alive = np.asarray(total != 0)  # NaN too is of a row that sees keys
     safe = np.where(alive, total, 1.0)
     out = np.where(alive[:, None], mixed / scheme.gain / safe[:, None], 0.0)
     lse = np.where(alive, top + np.log(safe), np.inf)

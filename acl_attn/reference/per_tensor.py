@@ -111,7 +111,7 @@ def _mix(scores: Float64, value: Float64, weights_scale: float, out_scale: float
             own = round_to(np.clip(own, -_LARGEST, _LARGEST), np.float16)
         mixed = mixed * kept[:, None] + own
         top = new
-    alive = total > 0
+    alive = total != 0  # NaN too is of a row that sees keys
     divisor = np.where(alive, round_to(total, np.float16), 1.0)
     out = np.where(alive[:, None], mixed / divisor[:, None], 0.0)
     return out, np.where(alive, top + np.log(np.where(alive, total, 1.0)), np.inf)

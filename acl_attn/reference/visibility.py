@@ -66,9 +66,10 @@ def visible_keys(
                 visible &= (row - pre <= column) & (column <= row + following)
             visible &= hidden[:sq, :skv] == 0
     elif sparse_mode == 1:
-        if hidden is None:
+        if hidden is not None:
+            visible &= hidden[:sq, :skv] == 0
+        elif skv > 0:
             raise ValueError("atten_mask: expected a mask for sparse_mode 1, got None")
-        visible &= hidden[:sq, :skv] == 0
     elif sparse_mode == 2:
         visible &= column <= row
     elif sparse_mode == 3:

@@ -23,7 +23,8 @@ extern "C" {
 
 /* Phase one: checks the call, sizes the workspace, hands over an executor. Reads no device memory.
  *
- * query          FP16 or BF16. inputLayout is "QL" or "QL_OL": QL orders query and unpaged key/value, OL attentionOut.
+ * query          FP16 or BF16, or quantised (see queryQuantMode). inputLayout is "QL" or "QL_OL": QL orders query and
+ *                unpaged key/value, OL attentionOut.
  *                  BSH (B,Sq,N*D)   BSND (B,Sq,N,D)   BNSD (B,N,Sq,D)   TND (T,N,D)   NTD (N,T,D)
  *                  BSH_BNSD BSND_BNSD BNSD_BSND NTD_TND, and with (N,B,Sq,Dv) / (N,T,Dv) outputs:
  *                  BSH_NBSD BSND_NBSD BNSD_NBSD TND_NTD
@@ -32,7 +33,7 @@ extern "C" {
  *                (Tkv), D or Dv; or, with a blockTable, a paged cache whose rank names its layout, whatever inputLayout
  *                says:
  *                  3 (blocks, blockSize, Nkv*D)   4 (blocks, Nkv, blockSize, D)
- *                  5 (blocks, Nkv, D/16, blockSize, 16)
+ *                  5 (blocks, Nkv, D/16, blockSize, 16); with a quantised query 32 for 16
  *                The block axis (ranks 4, 5: also the head axis) of a paged cache may have any positive stride.
  *                B members: one sequence each, with batch 1 and its own Skv; not with packed (T) layouts.
  * attenMask      BOOL, INT8 or UINT8, non-zero hides. sparseMode 0, 1: (B or 1, [1,] >= Sq, >= Skv), or for all
@@ -77,8 +78,27 @@ extern "C" {
  * quantScale2, quantOffset2
  *                for attentionOut of INT8, FLOAT8_E4M3FN or HIFLOAT8: out * scale + offset, FLOAT or BF16, (1) or
  *                one for each head and channel. Rows that see no key are 0.
- * deqScale1, quantScale1, deqScale2, dequantScaleQuery, queryQuantMode
- *                for quantised queries, which the host target does not support yet.
+ * queryQuantMode, dequantScaleQuery, deqScale1, quantScale1, deqScale2
+ *                for query, key and value that are all of INT8, FLOAT8_E4M3FN or HIFLOAT8, with attentionOut of FP16 or
+ *                BF16. The scheme is chosen by the modes of query, key and value. w is a softmax weight before the
+ *                division by their sum; the largest is 1. No sink, prefix, tensor list or quantised attentionOut.
+ *                0, 0, 0  INT8. Scores are q * k * deqScale1 * scaleValue + pseShift (FP16), in FP16; w * quantScale1
+ *                    is rounded to INT8; out is its product with value, * deqScale2. FLOAT (1), the first and the last
+ *                    also UINT64: FLOAT in the low half. Of deqScale1 the upper 19 bits count.
+ *                3, 0, 0  decode MLA, ropes BF16, attentionOut BF16. Scores are (q * k + queryRope * keyRope) *
+ *                    dequantScaleQuery * keyAntiquantScale * scaleValue: queryRope is divided by the two scales by the
+ *                    caller. Values are key * valueAntiquantScale. FLOAT: query's shape without D (BSH: (B,Sq,N)), and
+ *                    (1) for key and value.
+ *                3, 3, 2  FLOAT8_E4M3FN, a cache of rank 4. FLOAT: query's shape without D; (blocks,Nkv,blockSize);
+ *                    (Nkv). w * quantScale1 (FLOAT (1), absent: 1) is rounded to FLOAT8_E4M3FN.
+ *                6, 6, 8  FLOAT8_E4M3FN, TND, D and Dv multiples of 64; ropes BF16 or none. FLOAT8_E8M0, one for 32
+ *                    channels or tokens, in pairs:
+ *                      query (T,N,D/64,2) or (Nkv,T,N/Nkv,D/64,2); key (Tkv,Nkv,D/64,2);
+ *                      value (pairs,Nkv,Dv,2), where each sequence begins a pair;
+ *                      rank 4: key (blocks,Nkv,blockSize,D/64,2), value (blocks,Nkv,blockSize/64,Dv,2);
+ *                      rank 5: key (blocks,Nkv,blockSize/16,D/64,16,2), value (blocks,Nkv,Dv/16,blockSize/64,16,2).
+ *                    w as above; softmaxLse contains ln(quantScale1).
+ *                Paged scales of key and value may have any positive strides on the block and the head axis.
  * antiquantScale, antiquantOffset, antiquantMode, keyRopeAntiquantScale
  *                reserved: must be absent, 0.
  *

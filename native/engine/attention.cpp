@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/full_quant_plan.h"
 #include "engine/schedule.h"
 #include "engine/targets.h"
 #include "engine/thread_pool.h"
@@ -74,13 +75,16 @@ private:
 
     Fault find_fault(const Operands& operands) const;
     static void work(void* run, int slot);
+    template <class AnyScratch>
+    void work_on(Run& run, size_t index, const AnyScratch& scratch) const;
     void compute(Run& run, const WorkItem& item, const Scratch& scratch) const;
+    void compute(Run& run, const WorkItem& item, const FullQuantScratch& scratch) const;
     void merge(Run& run, const WorkItem& item) const;
     void write_padding(const Operands& operands, const Sequence& s) const;
     RowBlock row_block(const Run& run, const WorkItem& item) const;
     RowSink row_sink(const Operands& operands, const Sequence& s, int64_t kv_head) const;
     int64_t group() const { return problem_.heads / problem_.kv_heads; }
-    KvView kv_view(const KvLayout& layout, int64_t head_stride, int32_t dim) const;
+    KvView kv_view(Dtype dtype, const KvLayout& layout, int64_t head_stride, int32_t dim) const;
     static ScaleView scale_view(const void* numbers, const ScaleLayout& layout, int64_t origin, int64_t prefix_origin,
                                 int64_t kv_head);
     void view_operands(const Operands& operands, const Sequence& s, int64_t kv_head, RowBlock& block) const;
@@ -124,18 +128,34 @@ void PlannedAttention::work(void* context, int slot) {
     size_t index = run.next.fetch_add(1, std::memory_order_relaxed);
     if (index >= count) return;
     Arena arena(run.workspace.scratch + run.workspace.scratch_stride * static_cast<size_t>(slot));
-    const Scratch scratch = divide_scratch(arena, plan.problem_, plan.schedule_, plan.kernels_);
-    std::memset(scratch.zeros, 0, sizeof(float) * kMaxDim);
-    for (; index < count; index = run.next.fetch_add(1, std::memory_order_relaxed)) {
-        plan.compute(run, plan.schedule_.items[index], scratch);
+    if (is_full_quant(plan.problem_)) {
+        plan.work_on(run, index, divide_full_quant_scratch(arena, plan.problem_, plan.schedule_, plan.kernels_));
+    } else {
+        plan.work_on(run, index, divide_scratch(arena, plan.problem_, plan.schedule_, plan.kernels_));
     }
 }
 
-void PlannedAttention::compute(Run& run, const WorkItem& item, const Scratch& scratch) const {
-    if (item.kind == WorkItem::padding) {
-        write_padding(run.operands, problem_.sequences[static_cast<size_t>(item.sequence)]);
-        return;
+// From item `index` on.
+template <class AnyScratch>
+void PlannedAttention::work_on(Run& run, size_t index, const AnyScratch& scratch) const {
+    std::memset(scratch.zeros, 0, sizeof(float) * kMaxDim);
+    for (; index < schedule_.items.size(); index = run.next.fetch_add(1, std::memory_order_relaxed)) {
+        const WorkItem& item = schedule_.items[index];
+        if (item.kind == WorkItem::padding) {
+            write_padding(run.operands, problem_.sequences[static_cast<size_t>(item.sequence)]);
+        } else {
+            compute(run, item, scratch);
+        }
     }
+}
+
+void PlannedAttention::compute(Run& run, const WorkItem& item, const FullQuantScratch& scratch) const {
+    const Sequence& s = problem_.sequences[static_cast<size_t>(item.sequence)];
+    full_quant_kernel(kernels_, problem_)
+        .run(full_quant_block(problem_, run.operands, s, item.kv_head, row_block(run, item)), scratch);
+}
+
+void PlannedAttention::compute(Run& run, const WorkItem& item, const Scratch& scratch) const {
     const RowBlock block = row_block(run, item);
     (item.kind == WorkItem::decode ? kernels_.decode : kernels_.prefill)[static_cast<int>(product_dtype(problem_))](block,
                                                                                                             scratch);
@@ -184,7 +204,7 @@ RowSink PlannedAttention::row_sink(const Operands& operands, const Sequence& s, 
     sink.out_token_stride = bytes_of(p.out_dtype, p.out.token_stride);
     sink.out_head_stride = bytes_of(p.out_dtype, p.out.head_stride);
     sink.out_dtype = p.out_dtype;
-    sink.query_dtype = p.dtype;
+    sink.query_dtype = bias_dtype(p);
     sink.first_head = static_cast<int32_t>(head);
     if (p.has_sink) sink.sinks = static_cast<const uint16_t*>(operands.sink);
     if (p.post_quant.present) {
@@ -202,9 +222,9 @@ RowSink PlannedAttention::row_sink(const Operands& operands, const Sequence& s, 
 }
 
 // All of a view but where it is.
-KvView PlannedAttention::kv_view(const KvLayout& layout, int64_t head_stride, int32_t dim) const {
+KvView PlannedAttention::kv_view(Dtype dtype, const KvLayout& layout, int64_t head_stride, int32_t dim) const {
     KvView v = {};
-    v.dtype = problem_.kv_dtype;
+    v.dtype = dtype;
     v.token_stride = bytes_of(v.dtype, layout.token_stride);
     v.head_stride = bytes_of(v.dtype, head_stride);
     v.block_stride = bytes_of(v.dtype, layout.block_stride);
@@ -233,8 +253,9 @@ void PlannedAttention::view_operands(const Operands& operands, const Sequence& s
                                      RowBlock& block) const {
     const Problem& p = problem_;
     const int32_t* table = p.block_size > 0 ? operands.block_table + s.table_offset : nullptr;
-    const auto own = [&](const void* start, const KvLayout& layout, int64_t offset, int64_t head_stride, int32_t dim) {
-        KvView v = kv_view(layout, head_stride, dim);
+    const auto own = [&](const void* start, Dtype dtype, const KvLayout& layout, int64_t offset, int64_t head_stride,
+                         int32_t dim) {
+        KvView v = kv_view(dtype, layout, head_stride, dim);
         if (s.kv_len == p.prefix_len) return v;  // nothing will be read, and there may be no memory at all
         v.base = static_cast<const char*>(start) + bytes_of(v.dtype, offset + kv_head * head_stride);
         v.table = table;
@@ -243,19 +264,19 @@ void PlannedAttention::view_operands(const Operands& operands, const Sequence& s
     const auto member = [&](const void* const* members) {
         return s.kv_len == p.prefix_len ? nullptr : members[s.kv_member];
     };
-    block.key = own(member(operands.key), p.key, s.key_offset, s.key_head_stride, p.dim);
+    block.key = own(member(operands.key), p.kv_dtype, p.key, s.key_offset, s.key_head_stride, p.dim);
     if (p.value_is_key) {
         block.value = block.key;
         block.value.dim = p.dim_v;
     } else {
-        block.value = own(member(operands.value), p.value, s.value_offset, s.value_head_stride, p.dim_v);
+        block.value = own(member(operands.value), p.kv_dtype, p.value, s.value_offset, s.value_head_stride, p.dim_v);
     }
     if (p.rope_dim > 0) {
-        block.key_addition.rope = own(operands.key_rope, p.key_rope, s.key_rope_offset, s.key_rope_head_stride,
-                                      p.rope_dim);
+        block.key_addition.rope = own(operands.key_rope, rope_dtype(p), p.key_rope, s.key_rope_offset,
+                                      s.key_rope_head_stride, p.rope_dim);
     }
     const auto prefix = [&](const void* start, const KvLayout& layout, int64_t head_stride, int32_t dim) {
-        KvView v = kv_view(layout, head_stride, dim);
+        KvView v = kv_view(p.kv_dtype, layout, head_stride, dim);
         v.base = static_cast<const char*>(start) + bytes_of(v.dtype, kv_head * head_stride);
         return v;
     };
@@ -290,8 +311,10 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
     const Operands& operands = run.operands;
     const Sequence& s = p.sequences[static_cast<size_t>(item.sequence)];
     RowBlock block = {};
-    block.query = static_cast<const uint16_t*>(operands.query) + s.q_offset +
-                  item.kv_head * group() * p.query.head_stride;
+    if (!is_full_quant(p)) {
+        block.query = static_cast<const uint16_t*>(operands.query) + s.q_offset +
+                      item.kv_head * group() * p.query.head_stride;
+    }
     block.query_token_stride = p.query.token_stride;
     block.query_head_stride = p.query.head_stride;
     if (p.rope_dim > 0) {
@@ -304,10 +327,10 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
     view_operands(operands, s, item.kv_head, block);
     block.bias.kind = p.bias;
     if (p.bias == BiasKind::tensor) {
-        block.bias.base = static_cast<const char*>(operands.bias) + bytes_of(p.dtype, s.bias_offset);
+        block.bias.base = static_cast<const char*>(operands.bias) + bytes_of(bias_dtype(p), s.bias_offset);
     }
-    block.bias.head_stride = bytes_of(p.dtype, p.bias_head_stride);
-    block.bias.row_stride = bytes_of(p.dtype, p.bias_row_stride);
+    block.bias.head_stride = bytes_of(bias_dtype(p), p.bias_head_stride);
+    block.bias.row_stride = bytes_of(bias_dtype(p), p.bias_row_stride);
     block.bias.slopes = operands.slopes;
     block.bias.distance = p.bias_distance;
     if (p.has_mask) block.mask = operands.mask + s.mask_offset;
@@ -360,6 +383,7 @@ std::string unsupported(const Problem& p) {
     const auto is_any = [](Dtype dtype, std::initializer_list<Dtype> set) {
         return std::find(set.begin(), set.end(), dtype) != set.end();
     };
+    if (is_full_quant(p)) return unsupported_full_quant(p);
     if (!is_any(p.dtype, {Dtype::f16, Dtype::bf16})) return "queries of this type";
     const bool has_scales = p.key_dequant.has_scale || p.key_dequant.has_offset || p.value_dequant.has_scale ||
                             p.value_dequant.has_offset;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/full_quant.h"
 #include "engine/kinds.h"
 #include "geometry/band.h"
 
@@ -95,10 +96,11 @@ struct Sequence {
     int64_t value_scale_offset = 0;
     int64_t prefix_key_scale_offset = 0;
     int64_t prefix_value_scale_offset = 0;
+    int64_t query_scale_offset = 0;  // full_quant.h: of token 0, head 0
 };
 
 struct Problem {
-    Dtype dtype = Dtype::f16;      // of the query, f16 or bf16
+    Dtype dtype = Dtype::f16;      // of the query, f16 or bf16; another with full_quant
     Dtype kv_dtype = Dtype::f16;   // of keys and values: dtype, or a stored type with key_dequant and value_dequant
     Dtype out_dtype = Dtype::f16;  // dtype, or i8, f8_e4m3, hif8 with post_quant
     int32_t heads = 0;
@@ -136,6 +138,7 @@ struct Problem {
 
     Dequant key_dequant, value_dequant;
     PostQuant post_quant;
+    FullQuant full_quant;
 
     std::vector<Sequence> sequences;
 };
@@ -162,6 +165,11 @@ struct Operands {
     const void* value_offset = nullptr;
     const void* out_scale = nullptr;
     const void* out_offset = nullptr;
+
+    const void* query_scale = nullptr;   // full_quant.h
+    const void* deq_scale1 = nullptr;    // [1]: fp32 or a scale word
+    const void* quant_scale1 = nullptr;  // [1] fp32; null: 1
+    const void* deq_scale2 = nullptr;    // [1]: fp32 or a scale word
 };
 
 // A block table entry, inside the range that lengths make reachable, that names no block.
@@ -190,7 +198,7 @@ public:
 
 // --- The instruction sets this build contains, best last. Index 0 is "portable" and always usable.
 int target_count();
-const char* target_name(int index);      // "portable", "avx2", "avx512", "avx512_bf16"
+const char* target_name(int index);      // "portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16"
 bool target_usable(int index);           // processor and operating system
 int target_in_use();                     // forced, else ACL_ATTN_CPU, else the best usable
 bool force_target(int index);            // -1: back to automatic. False if not usable. Plans made later use it.

@@ -63,7 +63,7 @@ CpuFeatures detect() {
     const bool dq = add(f && bit(extended.ebx, 17), "avx512dq");
     const bool bw = add(f && bit(extended.ebx, 30), "avx512bw");
     const bool vl = add(f && bit(extended.ebx, 31), "avx512vl");
-    add(f && bit(extended.ecx, 11), "avx512_vnni");
+    const bool vnni = add(f && bit(extended.ecx, 11), "avx512_vnni");
     const bool bf16 = add(f && bit(more.eax, 5), "avx512_bf16");
     add(f && bit(extended.edx, 23), "avx512_fp16");
     add(avx && bit(more.eax, 4), "avx_vnni");
@@ -72,7 +72,8 @@ CpuFeatures detect() {
     add(tiles && bit(extended.edx, 25), "amx_int8");
     found.avx2 = avx2 && fma && f16c;
     found.avx512 = found.avx2 && f && dq && bw && vl;
-    found.avx512_bf16 = found.avx512 && bf16;
+    found.avx512_vnni = found.avx512 && vnni;
+    found.avx512_bf16 = found.avx512_vnni && bf16;
     // Intel's cores start one VDPBF16PS every two cycles, half the multiply-adds of two fp32 FMA units (measured);
     // AMD's start as many as FMAs, twice the multiply-adds.
     found.fast_bf16_dot = found.avx512_bf16 && !is_intel();

@@ -11,7 +11,8 @@ namespace acl_attn::engine {
 struct CpuFeatures {
     bool avx2 = false;         // with FMA and F16C
     bool avx512 = false;       // F, BW, DQ and VL
-    bool avx512_bf16 = false;
+    bool avx512_vnni = false;
+    bool avx512_bf16 = false;    // with VNNI
     bool fast_bf16_dot = false;  // its bf16 dot product beats fp32 multiply-add
     std::string names;         // space-separated
 };

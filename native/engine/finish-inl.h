@@ -54,25 +54,33 @@ inline RowState join_sink(const RowSink& sink, int64_t head, RowState state, flo
     return state;
 }
 
-// Writes a row whose accumulators hold headroom * sum(exp(score - max) * value). A row that saw no key has sum 0.
-inline void write_row(const RowSink& sink, int64_t row, int group, int dim_v, const float* acc, const RowState& seen) {
-    const int64_t token = row / group, head = row % group;
+// Writes accumulators * factor; `empty`: of a row that saw no key, with factor 0.
+inline void store_row(const RowSink& sink, int64_t token, int64_t head, int dim_v, const float* acc, float factor,
+                      bool empty) {
     char* out = sink.out + token * sink.out_token_stride + head * sink.out_head_stride;
-    const bool empty = seen.sum == 0.0f;
-    float weight;
-    const RowState state = join_sink(sink, head, seen, weight);
-    const vf factor = splat(empty ? 0.0f : weight / state.headroom / state.sum);
     for (int d = 0; d < dim_v; d += kLanes) {
         // Adding +0 makes the sign of a zero independent of how many invisible keys contributed a zero.
-        vf value = load_part<vf>(acc + d, dim_v - d) * factor + splat(0.0f);
+        vf value = load_part<vf>(acc + d, dim_v - d) * splat(factor) + splat(0.0f);
         if (sink.out_scale != nullptr && !empty) value = post_quantise(sink, head, dim_v, d, dim_v - d, value);
         store_result(sink.out_dtype, out, d, value, dim_v - d);
     }
-    if (sink.lse != nullptr) {
-        const double lse = static_cast<double>(state.max) + __builtin_log(static_cast<double>(state.sum));
-        sink.lse[token * sink.lse_token_stride + head * sink.lse_head_stride] =
-            empty ? kInfinity : static_cast<float>(lse);
-    }
+}
+
+inline void store_lse(const RowSink& sink, int64_t token, int64_t head, const RowState& state) {
+    if (sink.lse == nullptr) return;
+    const double lse = static_cast<double>(state.max) + __builtin_log(static_cast<double>(state.sum));
+    sink.lse[token * sink.lse_token_stride + head * sink.lse_head_stride] =
+        state.sum == 0.0f ? kInfinity : static_cast<float>(lse);
+}
+
+// Writes a row whose accumulators hold headroom * sum(exp(score - max) * value). A row that saw no key has sum 0.
+inline void write_row(const RowSink& sink, int64_t row, int group, int dim_v, const float* acc, const RowState& seen) {
+    const int64_t token = row / group, head = row % group;
+    const bool empty = seen.sum == 0.0f;
+    float weight;
+    const RowState state = join_sink(sink, head, seen, weight);
+    store_row(sink, token, head, dim_v, acc, empty ? 0.0f : weight / state.headroom / state.sum, empty);
+    store_lse(sink, token, head, state);
 }
 
 // The sink of one of several KV heads.
@@ -98,7 +106,7 @@ inline void finish_row(const RowBlock& block, int kv_head, int64_t row, const fl
     block.sink.partial_state[index] = state;
 }
 
-void merge_partials(const MergeBlock& block) {
+inline void merge_partials(const MergeBlock& block) {
     const int64_t head_rows = block.row_end - block.row_begin;
     const int64_t rows = block.kv_heads * head_rows;
     for (int64_t index = 0; index < rows; index++) {

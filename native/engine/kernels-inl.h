@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/decode-inl.h"
+#include "engine/full_quant_kernels.h"
 #include "engine/prefill-inl.h"
 
 namespace acl_attn::engine {
@@ -35,7 +36,7 @@ void narrow_array(const float* x, uint16_t* y, size_t n) {
 
 // Bf16Operand: what bf16 panels are made of; fp16 always computes in fp32.
 template <class Bf16Operand>
-constexpr Kernels make_kernels(const char* name) {
+constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
     return {name,
             kLanes,
             kNr,
@@ -43,6 +44,7 @@ constexpr Kernels make_kernels(const char* name) {
             {prefill<F16, Fp32Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
             merge_partials,
+            full_quant,
             exp_array,
             {widen_array<F16>, widen_array<BF16>},
             {narrow_array<F16>, narrow_array<BF16>}};

@@ -156,6 +156,8 @@ struct Scratch {
     float* aside;                      // [rows][padded dim_v]: sums of the values set aside
 };
 
+struct FullQuantKernels;  // full_quant_kernels.h
+
 struct Kernels {
     const char* name;
     int lanes;              // fp32 numbers a vector holds
@@ -165,6 +167,7 @@ struct Kernels {
     void (*prefill[3])(const RowBlock&, const Scratch&);
     void (*decode[3])(const RowBlock&, const Scratch&);
     void (*merge)(const MergeBlock&);
+    const FullQuantKernels* full_quant;
     // The building blocks, for tests.
     void (*exp)(const float* x, float* y, size_t n);
     void (*widen[2])(const uint16_t* x, float* y, size_t n);
@@ -175,6 +178,7 @@ extern const Kernels kKernelsPortable;
 #ifdef ACL_ATTN_X86
 extern const Kernels kKernelsAvx2;
 extern const Kernels kKernelsAvx512;
+extern const Kernels kKernelsAvx512Vnni;
 extern const Kernels kKernelsAvx512Bf16;
 #endif
 

@@ -30,7 +30,7 @@ struct Shape {
 Shape shape_of(const Problem& problem, const Sequence& s) {
     const int32_t group = problem.heads / problem.kv_heads;
     const int64_t rows = s.q_len * group;
-    return {group, rows, rows <= kStreamRows};
+    return {group, rows, rows <= kStreamRows && problem.full_quant.kind == FullQuant::Kind::none};
 }
 
 // Scores of a sequence's one KV head, about.
@@ -88,7 +88,7 @@ public:
                   const Shape& shape) {
         const Sequence& s = p_.sequences[static_cast<size_t>(sequence)];
         const geometry::Columns span = visible(s, shape.group, row_begin, row_end);
-        const int64_t split = shape.is_decode ? kStreamSplit : shape.rows <= kSplitRows ? kTileSplit : 0;
+        const int64_t split = split_of(shape);
         WorkItem item;
         item.kind = shape.is_decode ? WorkItem::decode : WorkItem::prefill;
         item.sequence = sequence;
@@ -145,6 +145,12 @@ public:
     }
 
 private:
+    // Keys of a split; 0: no splits.
+    int64_t split_of(const Shape& shape) const {
+        if (p_.full_quant.kind != FullQuant::Kind::none) return 0;  // full_quant_kernels.h says why
+        return shape.is_decode ? kStreamSplit : shape.rows <= kSplitRows ? kTileSplit : 0;
+    }
+
     const Problem& p_;
     Schedule& out_;
     const int32_t decode_heads_;

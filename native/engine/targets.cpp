@@ -25,6 +25,7 @@ constexpr Target kTargets[] = {
 #ifdef ACL_ATTN_X86
     {&kKernelsAvx2, [](const CpuFeatures& f) { return f.avx2; }, always},
     {&kKernelsAvx512, [](const CpuFeatures& f) { return f.avx512; }, always},
+    {&kKernelsAvx512Vnni, [](const CpuFeatures& f) { return f.avx512_vnni; }, always},
     {&kKernelsAvx512Bf16, [](const CpuFeatures& f) { return f.avx512_bf16; },
      [](const CpuFeatures& f) { return f.fast_bf16_dot; }},
 #endif

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/full_quant_plan.h"
+
 namespace acl_attn::engine {
 namespace {
 
@@ -59,7 +61,11 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
 Workspace divide_workspace(void* memory, const Problem& problem, const Schedule& schedule, const Kernels& kernels,
                            int slots) {
     Arena counter;
-    divide_scratch(counter, problem, schedule, kernels);
+    if (is_full_quant(problem)) {
+        divide_full_quant_scratch(counter, problem, schedule, kernels);
+    } else {
+        divide_scratch(counter, problem, schedule, kernels);
+    }
 
     const uintptr_t address = reinterpret_cast<uintptr_t>(memory);
     const size_t skip = memory == nullptr ? 0 : round_up(address, Arena::kAlignment) - address;

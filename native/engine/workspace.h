@@ -14,6 +14,11 @@
 
 namespace acl_attn::engine {
 
+inline bool is_full_quant(const Problem& p) { return p.full_quant.kind != FullQuant::Kind::none; }
+// Of tensors that stay wide where queries are quantised.
+inline Dtype rope_dtype(const Problem& p) { return is_full_quant(p) ? Dtype::bf16 : p.kv_dtype; }
+inline Dtype bias_dtype(const Problem& p) { return is_full_quant(p) ? Dtype::f16 : p.dtype; }
+
 // Keys and values of a type of their own are dequantised to fp32.
 inline bool is_quantised(const Problem& p) { return p.kv_dtype != p.dtype; }
 inline Dtype product_dtype(const Problem& p) { return is_quantised(p) ? Dtype::f32 : p.dtype; }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests of the compute engine: they link its objects directly, because the shared library exports none of it.
-foreach(test correctness determinism features hostile primitives threads)
+foreach(test correctness determinism features full_quant hostile primitives threads)
   add_executable(engine_${test} ${CMAKE_CURRENT_LIST_DIR}/engine_${test}.cpp)
   target_link_libraries(engine_${test} PRIVATE acl_attn_engine)
   if(test STREQUAL "threads" AND CMAKE_CROSSCOMPILING)
@@ -13,6 +13,8 @@ foreach(test correctness determinism features hostile primitives threads)
   set_tests_properties(engine_${test} PROPERTIES TIMEOUT 1500)  # an emulator or a sanitizer takes its time
 endforeach()
 
-# Not a test: times the engine alone.
-add_executable(bench_engine ${CMAKE_CURRENT_LIST_DIR}/bench_engine.cpp)
-target_link_libraries(bench_engine PRIVATE acl_attn_engine)
+# Not tests: they time the engine alone.
+foreach(bench bench_engine bench_full_quant)
+  add_executable(${bench} ${CMAKE_CURRENT_LIST_DIR}/${bench}.cpp)
+  target_link_libraries(${bench} PRIVATE acl_attn_engine)
+endforeach()

@@ -10,6 +10,8 @@ target_link_libraries(two_phase_c PRIVATE m)
 add_api_test(two_phase two_phase.cpp)
 add_api_test(two_phase_rules two_phase_rules.cpp)
 add_api_test(two_phase_features two_phase_features.cpp)
+add_api_test(two_phase_full_quant two_phase_full_quant.cpp)
+add_api_test(two_phase_stored two_phase_stored.cpp)
 add_api_test(two_phase_fuzz two_phase_fuzz.cpp)
 # Thousands of waits for a stream: slow under a sanitizer on a machine that is busy with other things.
 set_tests_properties(two_phase two_phase_fuzz PROPERTIES TIMEOUT 600)

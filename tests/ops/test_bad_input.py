@@ -268,6 +268,12 @@ def test_scale_that_is_no_number(value: object) -> None:
         call(dense(), scale_value=value)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e39])
+def test_scale_beyond_float32(value: float) -> None:
+    with refuses("scale_value"):
+        call(dense(), scale_value=value)
+
+
 def test_an_empty_band() -> None:
     """Tokens that leave no row any key are a mistake, and refused as the vendor does."""
     with refuses("pre_tokens|next_tokens"):
@@ -376,6 +382,12 @@ def test_shape_of_block_table(shape: tuple[int, ...]) -> None:
 def test_block_size(cache: str, size: int) -> None:
     with refuses("block_size|key", got=str(size)):
         call(paged(cache), block_size=size)
+
+
+def test_negative_block_size_without_pages() -> None:
+    with refuses("block_size", got="-7"):
+        call(dense(), block_size=-7)
+    call(dense(), block_size=16)
 
 
 def test_columns_of_block_table() -> None:

@@ -15,7 +15,7 @@ from acl_attn.testing.calls import Call
 from acl_attn.testing.compare import assert_same_bits
 from acl_attn.testing.generate import CACHES, ReplayedSource, draw_call
 
-from .checks import NOT_SERVED_YET, is_refused, run
+from .checks import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,6 @@ def assert_same_results(one: Call, other: Call) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_threads(part: int, set_threads: Callable[[int], None]) -> None:
     for call in CALLS[part::4]:
-        if is_refused(call):
-            continue
         given = arguments(call)
         set_threads(1)
         alone = [np.array(result) for result in run(given)]
@@ -47,8 +45,6 @@ def test_threads(part: int, set_threads: Callable[[int], None]) -> None:
 @pytest.mark.parametrize("scheme", ["", "mla", "int8", "hifloat8", "float8_e4m3fn"])
 @pytest.mark.parametrize("rows", [(1, 1, 1), (3, 1, 8), (1, 40, 130)])
 def test_storage(scheme: str, rows: tuple[int, ...]) -> None:
-    if scheme in NOT_SERVED_YET:
-        pytest.skip("not supported yet")
     call = Call("TND", rows, (40, 300, 700), 6, 2, 64, 64, "bfloat16", sparse_mode=3, block_size=128)
     if scheme == "mla":
         call = replace(call, heads=4, kv_heads=1, dim=512, dim_v=512, rope=64, q_lengths=tuple(min(n, 8) for n in rows))

@@ -39,6 +39,13 @@ def test_refused(make: object, message: str) -> None:
         make()  # type: ignore[operator]
 
 
+def test_totals_beyond_int32() -> None:
+    lengths = Lengths((2**31 - 2, 1))
+    assert lengths.cu_seqlens.tolist() == [0, 2**31 - 2, 2**31 - 1]
+    with pytest.raises(acl_attn.InvalidArgumentError, match="lengths: expected at most 2147483647 tokens"):
+        _ = Lengths((2**31 - 1, 1)).cu_seqlens
+
+
 @pytest.mark.parametrize("wrong", [[1.5], "12", [True], 3, np.array([1.0]), np.array([[1]]), [None]])
 def test_wrong_types(wrong: object) -> None:
     with pytest.raises(acl_attn.ArgumentTypeError, match=r"^lengths"):

@@ -39,6 +39,7 @@ LAYERS = (
     ("tensor",),
     ("plan",),
     ("ops.fia_call", "ops.features", "controls"),
+    ("ops.full_quant",),
     ("ops.feature_arguments", "ops.fia_arguments"),
     ("ops.attention_call", "env"),
     ("ops.attention", "ops.fused_infer_attention_score"),

@@ -75,7 +75,8 @@ def attention(
     return_lse : bool
         Whether to return the second result.
     **features
-        Any of rope, bias, alibi, sink, prefix, left_padding, kv_quant and out_quant, as for `acl_attn.attention`.
+        Any of rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant and out_quant, as for
+        `acl_attn.attention`.
 
     Returns
     -------

@@ -145,11 +145,11 @@ def fused_infer_attention_score(
         0 to 3; without influence on the result.
     softmax_lse_flag : bool
         Whether to return the second result.
-    version : int
-        Without influence on the result.
     profile : {"I", "D"}
         Of quantised caches: "I" computes with what they stand for, "D" rounds that to the query's dtype as the device
         does.
+    version : int
+        Without influence on the result.
 
     Returns
     -------

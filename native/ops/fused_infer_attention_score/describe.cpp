@@ -56,6 +56,18 @@ const char* bias_text(const engine::Problem& p) {
     return "";
 }
 
+const char* scheme_text(engine::FullQuant::Kind kind) {
+    using Kind = engine::FullQuant::Kind;
+    switch (kind) {
+        case Kind::none: return "";
+        case Kind::per_tensor_i8: return "one scale for each of query, key and value";
+        case Kind::mla: return "a scale for each query token and head, one for keys that are values";
+        case Kind::gqa_f8: return "a scale for each token and head of query and key, and for each head of value";
+        case Kind::mx_f8: return "a power of two for each 32 channels of query and key, and each 32 tokens of value";
+    }
+    return "";
+}
+
 // A line for each feature that the call has.
 std::string features_text(const Facts& f) {
     const engine::Problem& p = f.problem;
@@ -69,6 +81,7 @@ std::string features_text(const Facts& f) {
                     dtype_text(p.key_dequant.layout.dtype), " and ", dtype_text(p.value_dequant.layout.dtype),
                     p.key_dequant.has_offset ? ", with offsets" : "", "\n");
     }
+    if (const char* scheme = scheme_text(p.full_quant.kind); *scheme != '\0') out += text("quantised: ", scheme, "\n");
     if (p.post_quant.present) {
         out += text("output: ", dtype_text(p.out_dtype),
                     p.post_quant.channel_stride == 0 ? ", one scale" : ", a scale for each channel",

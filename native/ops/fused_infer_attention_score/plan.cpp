@@ -3,6 +3,7 @@
 #include "ops/fused_infer_attention_score/plan.h"
 
 #include "geometry/mask.h"
+#include "ops/fused_infer_attention_score/full_quant.h"
 #include "ops/fused_infer_attention_score/scales.h"
 #include "ops/fused_infer_attention_score/tree.h"
 #include "ops/tensors.h"
@@ -221,6 +222,7 @@ engine::Problem make_problem(const Case& c) {
     place_prefix(c, p);
     place_scales(c, p);
     place_post_quant(c, p);
+    place_full_quant(c, p);
     p.has_sink = c.extra[kLearnableSink] != nullptr;
     return p;
 }

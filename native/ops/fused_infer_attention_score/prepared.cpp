@@ -182,12 +182,7 @@ private:
 
 namespace {
 
-Finding unsupported(const Case& c, const engine::Problem& problem) {
-    if (c.is_full_quant() && !c.kv_is_empty) {
-        return named(violated("query", "dtype FLOAT16 or BF16", meta::dtype_name(c.query->dtype),
-                              "quantised queries are not supported yet by the host target"),
-                     "HOST-X-01");
-    }
+Finding beyond_engine(const engine::Problem& problem) {
     const std::string feature = engine::unsupported(problem);
     if (feature.empty()) return {};
     return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
@@ -195,13 +190,13 @@ Finding unsupported(const Case& c, const engine::Problem& problem) {
 
 }  // namespace
 
-Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : unsupported(c, make_problem(c)); }
+Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : beyond_engine(make_problem(c)); }
 
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     auto planned = std::make_shared<Planned>();
     if (!c.is_empty) {
         engine::Problem problem = make_problem(c);
-        if (Finding finding = unsupported(c, problem)) return finding;
+        if (Finding finding = beyond_engine(problem)) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
             return {};

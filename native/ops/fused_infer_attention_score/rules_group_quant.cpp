@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ops/fused_infer_attention_score/full_quant.h"
 #include "ops/fused_infer_attention_score/full_quant_rules.h"
 
 namespace acl_attn::ops::fia {
@@ -13,11 +14,6 @@ namespace {
 
 using geometry::CacheOrder;
 using geometry::Order;
-
-constexpr int64_t kHalves = 2;  // E8M0 scales stand in pairs
-constexpr int64_t kPaired = 64;  // channels or tokens of a pair
-constexpr int64_t kRun = 16;     // lines whose scales lie together in caches of 5 axes
-int64_t pairs(int64_t n) { return n / kPaired + (n % kPaired != 0); }
 
 bool is_mx(const Case& c) { return is_scheme(c, Quantisation::mx_f8); }
 bool is_gqa(const Case& c) { return is_scheme(c, Quantisation::gqa_f8); }

@@ -30,6 +30,10 @@ engine::Operands operands_of(const Addresses& a) {
     o.value_offset = a.inputs[kValueAntiquantOffset];
     o.out_scale = a.inputs[kQuantScale2] != nullptr ? a.inputs[kQuantScale2] : &kOne;
     o.out_offset = a.inputs[kQuantOffset2];
+    o.query_scale = a.inputs[kDequantScaleQuery];
+    o.deq_scale1 = a.inputs[kDeqScale1];
+    o.quant_scale1 = a.inputs[kQuantScale1];
+    o.deq_scale2 = a.inputs[kDeqScale2];
     return o;
 }
 

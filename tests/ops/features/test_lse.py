@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""softmax_lse: its two shapes, its infinities, and that it is left alone without its flag."""
+"""softmax_lse: its two shapes, its infinities, and that an array for it needs its flag."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import acl_attn
 from acl_attn.testing.build import arguments
 from acl_attn.testing.calls import Call
-from acl_attn.testing.compare import assert_same_bits
 from acl_attn.testing.layouts import LAYOUTS, is_packed
 
 from ..checks import run
@@ -25,10 +24,9 @@ def test_shapes(layout: str) -> None:
     assert lse.shape == ((6, 4, 1) if is_packed(layout) else (2, 4, 5, 1))
 
 
-def test_without_the_flag_it_is_left_alone() -> None:
+def test_without_the_flag_an_array_for_it_is_refused() -> None:
     given = arguments(Call("TND", (5, 1), (40, 7), 4, 2, 64, 64))
     untouched = np.full((6, 4, 1), 7.5, np.float32)
-    out, lse = acl_attn.fused_infer_attention_score(**given, softmax_lse=untouched)
-    assert lse is None
+    with pytest.raises(acl_attn.InvalidArgumentError, match="softmax_lse"):
+        acl_attn.fused_infer_attention_score(**given, softmax_lse=untouched)
     assert (untouched == 7.5).all()
-    assert_same_bits(out, run(given)[0])

@@ -17,8 +17,6 @@ import pytest
 import acl_attn
 from acl_attn.dtypes import pack_float4
 
-from ..checks import if_served
-
 Array = np.ndarray[Any, Any]
 E8M0 = ml_dtypes.float8_e8m0fnu
 E4M3 = ml_dtypes.float8_e4m3fn
@@ -102,7 +100,6 @@ def test_mxfp4_cache() -> None:
     np.testing.assert_allclose(lse[:, 0, 0, 0], [1 + np.log(4), 1 + np.log(2)], rtol=1e-6)
 
 
-@if_served
 def test_int8_with_a_scale_for_each_tensor() -> None:
     shape = (1, 2, 4, 32)
     out, lse = acl_attn.fused_infer_attention_score(
@@ -123,7 +120,6 @@ def test_int8_with_a_scale_for_each_tensor() -> None:
     np.testing.assert_allclose(lse, 1 + np.log(4), rtol=1e-6)
 
 
-@if_served
 def test_int8_mla_with_rope() -> None:
     rows, keys, block = 2, 3, 128
     cache = np.zeros((1, 1, 16, block, 32), np.int8)
@@ -154,7 +150,6 @@ def test_int8_mla_with_rope() -> None:
     np.testing.assert_allclose(lse, np.log(3), rtol=1e-6)
 
 
-@if_served
 def test_mxfp8() -> None:
     tokens = 64
     query = np.ones((1, 2, 64)).astype(E4M3)
@@ -188,7 +183,6 @@ def test_mxfp8() -> None:
     np.testing.assert_allclose(lse, 1 + np.log(tokens), rtol=1e-6)
 
 
-@if_served
 def test_fp8_with_scales_per_token_and_head() -> None:
     rows, keys, block = 2, 5, 128
     cache = np.full((1, 1, block, 128), np.nan).astype(E4M3)

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for quantised queries, for every processor.
+#include "engine/full_quant-inl.h"
+
+namespace acl_attn::engine {
+
+extern const FullQuantKernels kFullQuantPortable;
+constexpr FullQuantKernels kFullQuantPortable = make_full_quant_kernels();
+
+}  // namespace acl_attn::engine
