@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in conftest
@@ -73,13 +74,25 @@ def _compare(changed: dict[str, Any], out: np.ndarray[Any, Any], lse: np.ndarray
 
 
 def products_agree(changed: dict[str, Any]) -> None:
-    """What a product accepts, the host target computes, or says that it does not yet; a refusal names a rule."""
-    reports = {name: acl_attn.check(OPERATOR, profile=name, **changed) for name in ("host", *PRODUCTS)}
-    for name, report in reports.items():
+    """Ask about the call under products' rules: a refusal names a rule, and what is accepted runs on the target."""
+    for name in PRODUCTS:
+        report = acl_attn.check(OPERATOR, profile=name, **changed)
         for problem in report:
             assert problem.rule, f"{name}: no rule: {problem.message}"
-        if all(problem.is_target_limit for problem in report):
-            assert reports["host"] or reports["host"].first.is_target_limit, f"{name}: {reports['host'].first}"
+        if report and not acl_attn.check(OPERATOR, profile="host", **changed):
+            # A product may look away where the host's own rules do not, as A2 does from lengths of one-token queries.
+            with _profile(name):
+                acl_attn.fused_infer_attention_score(**changed)
+
+
+@contextmanager
+def _profile(name: str) -> Iterator[None]:
+    device = acl_attn.Device(0)
+    before, device.profile = device.profile, name
+    try:
+        yield
+    finally:
+        device.profile = before
 
 
 OPERATOR = "fused_infer_attention_score"
