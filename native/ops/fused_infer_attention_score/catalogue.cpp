@@ -18,11 +18,11 @@ using RuleList = std::vector<const Rule<Case>*>;
 
 // What the host target needs on top comes last: the types of optional tensors, and memory.
 const Group<Case>* const kGroups[] = {
-    &kParserRules,    &kCommonRules,         &kCommonStorageRules, &kCommonLimitRules, &kCommonShapeRules,
-    &kMaskRules,      &kLengthRules,         &kPagingRules,        &kCacheRules,       &kPostQuantRules,
-    &kRopeRules,      &kRopeShapeRules,      &kPseRules,           &kPaddingRules,     &kPrefixRules,
-    &kLseRules,       &kSinkRules,           &kUnusedRules,        &kAntiquantRules,   &kAntiquantScaleRules,
-    &kPerTensorRules, &kMlaQuantRules,       &kGroupQuantRules,    &kFrontRules,       &kMemoryRules,
+    &kParserRules,    &kCommonRules,    &kCommonStorageRules, &kCommonLimitRules, &kCommonShapeRules,
+    &kMaskRules,      &kLengthRules,    &kPagingRules,        &kCacheRules,       &kPostQuantRules,
+    &kRopeRules,      &kRopeShapeRules, &kPseRules,           &kPaddingRules,     &kPrefixRules,
+    &kLseRules,       &kSinkRules,      &kAntiquantRules,     &kAntiquantScaleRules, &kPerTensorRules,
+    &kMlaQuantRules,  &kGroupQuantRules, &kUnusedRules,       &kFrontRules,       &kMemoryRules,
 };
 
 // The rules in order, and cut into what is looked at one after the other.

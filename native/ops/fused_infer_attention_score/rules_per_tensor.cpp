@@ -60,8 +60,7 @@ Finding modes_zero(const Case& c) {
 }
 
 Finding single_numbers(const Case& c) {
-    if (!c.is_host() && !is_own(c)) return {};
-    if (!c.is_full_quant()) return {};
+    if (!is_own(c)) return {};
     constexpr int64_t one = 1;
     for (const Input input : {kDeqScale1, kQuantScale1, kDeqScale2}) {
         const meta::Tensor* scale = c.is_host() ? c.extra[input] : c.call.tensors[input].tensor.get();  // or an empty one
@@ -146,7 +145,7 @@ constexpr Rule<Case> kRules[] = {
      "two are UINT64 or FLOAT", Known::tensors},
     {"DQF-S-05", Tier::single, quant_type, kEverywhere, "quantScale1", "where scales serve whole tensors, quantScale1 is "
      "FLOAT", Known::tensors},
-    {"DQF-S-07", Tier::single, modes_zero, kProducts, "queryQuantMode, keyAntiquantMode, valueAntiquantMode", "quantised "
+    {"DQF-S-07", Tier::single, modes_zero, kEverywhere, "queryQuantMode, keyAntiquantMode, valueAntiquantMode", "quantised "
      "queries have the modes of a scheme, or 0 where scales serve whole tensors", Known::tensors},
     {"DQF-S-06", Tier::single, single_numbers, kEverywhere, kThree, "scales that serve whole tensors are one number",
      Known::tensors},

@@ -18,8 +18,9 @@ Finding known_type(const Case& c) {
     return dtype_refused("learnableSink", c.is_older() ? "BF16" : "FLOAT16 or BF16", sink(c)->dtype);
 }
 
+// Under quantised queries a sink of any type is wrong, which SINK-X-09 says.
 Finding type_like_query(const Case& c) {
-    if (sink(c) == nullptr || sink(c)->dtype == c.query->dtype) return {};
+    if (sink(c) == nullptr || (c.is_host() && c.is_full_quant()) || sink(c)->dtype == c.query->dtype) return {};
     return dtype_refused("learnableSink", text(meta::dtype_name(c.query->dtype), ", as query"), sink(c)->dtype);
 }
 
