@@ -8,6 +8,8 @@ Importing does nothing but define names: no library is loaded and no device is t
 from __future__ import annotations
 
 from ._lib import get_include, get_library
+from .catalogue import Rule, list_rules
+from .checking import check
 from .controls import (
     get_cpu_target,
     get_cpu_targets,
@@ -31,6 +33,7 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .kinds import allowed_block_sizes, allowed_head_dims, allowed_layouts, supports
 from .kvcache import AntiquantMode, QuantizedKV, dequantize_kv, pad_heads, pad_tnd, quantize_kv
 from .lengths import Lengths
 from .lse import LSE, merge_states
@@ -39,6 +42,8 @@ from .memory import Buffer
 from .ops.attention import Plan, attention
 from .ops.features import Alibi, FullQuant, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .ops.fused_infer_attention_score import fused_infer_attention_score
+from .report import Problem, Report
+from .stored import StoredCall, load_call, save_call
 from .tensor import Spec, Tensor
 
 __all__ = [
@@ -66,13 +71,21 @@ __all__ = [
     "OutQuant",
     "Plan",
     "Prefix",
+    "Problem",
     "QuantizedKV",
+    "Report",
     "Rope",
+    "Rule",
     "Spec",
+    "StoredCall",
     "Stream",
     "Tensor",
     "UnsupportedError",
+    "allowed_block_sizes",
+    "allowed_head_dims",
+    "allowed_layouts",
     "attention",
+    "check",
     "dequantize_kv",
     "environment",
     "fused_infer_attention_score",
@@ -81,14 +94,18 @@ __all__ = [
     "get_include",
     "get_library",
     "get_num_threads",
+    "list_rules",
     "live_objects",
+    "load_call",
     "merge_states",
     "pad_heads",
     "pad_tnd",
     "quantize_kv",
+    "save_call",
     "set_cpu_target",
     "set_num_threads",
     "shutdown",
+    "supports",
 ]
 
 __version__: str

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from . import _native
 from ._native import ffi, lib
+from .profiles import wrong_choice
 
 __all__ = ["Attempt", "Target", "TargetNotLoadedError", "ffi", "get_include", "get_library", "lib", "load", "text"]
 
@@ -69,6 +70,8 @@ def _load(name: str) -> Target:
     if name not in _TARGETS:
         known = ", ".join(sorted(_TARGETS))
         raise TargetNotLoadedError(f"ACL_ATTN_TARGET: expected one of {known}, got {name!r}; unset it to use host")
+    if problem := wrong_choice():
+        raise TargetNotLoadedError(problem)
     attempts: list[Attempt] = []
     for library in _TARGETS[name]:
         if not any(_bind(path, loaded_only, attempts) for path, loaded_only in _places(library)):

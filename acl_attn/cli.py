@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 
 from ._lib import get_include, get_library
+from .cli_calls import add_call_commands
 from .env import Environment, environment
+from .errors import AclAttnError
 
 __all__ = ["main"]
 
@@ -25,18 +28,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 1 if the target cannot be loaded.
+        The exit status: 0 if all is well, 1 if the answer is no (the target cannot be loaded, the call is refused), 2
+        if the question makes no sense (a wrong option, a file that is no call).
     """
     parser = argparse.ArgumentParser(prog="acl-attn", description="Fused attention operators of Ascend, from Python.")
     commands = parser.add_subparsers(dest="command", required=True)
-    env = commands.add_parser("env", help="print versions, target, processor features, threads and libraries")
+    env = commands.add_parser("env", help="print versions, target, profile, processor features, threads and libraries")
     env.add_argument("--json", action="store_true", help="print it as JSON")
+    env.set_defaults(run=_env)
     config = commands.add_parser("config", help="print where C and C++ programs find headers and library")
     config.add_argument("--include", action="store_true", help="the directory of the headers")
     config.add_argument("--library", action="store_true", help="the library's file")
+    config.set_defaults(run=lambda options: _config(config, options))
+    add_call_commands(commands)
     options = parser.parse_args(arguments)
-    if options.command == "config":
-        return _config(config, options)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return run(options)
+    except AclAttnError as problem:
+        print(f"acl-attn {options.command}: {problem}", file=sys.stderr)
+        return 2
+
+
+def _env(options: argparse.Namespace) -> int:
     found = environment()
     print(json.dumps(found.as_dict(), indent=2) if options.json else "\n".join(_lines(found)))
     return 1 if found.problem else 0
@@ -60,6 +74,7 @@ def _lines(found: Environment) -> Iterator[str]:
     )
     yield f"acl_attn      {found.version} (library {found.library_version or 'not loaded'})"
     yield f"target        {found.target}"
+    yield f"profile       {found.profile or 'unknown'}, {found.rules or 'unknown'} rules"
     yield f"python        {found.python} on {found.machine}; {packages}"
     yield f"cpu features  {' '.join(found.cpu_features) or 'none detected'}"
     yield f"cpu targets   {targets or 'unknown'}"

@@ -12,9 +12,19 @@ from ._inflight import release_finished
 from ._lib import ffi, lib, text
 from ._process import call, use_device
 from .errors import invalid, type_name, wrong_type
+from .profiles import PROFILES, RULES
 from .values import instance, number
 
-__all__ = ["Device", "Event", "Stream", "StreamLike", "SupportsAclStream", "device_id", "stream_pointer"]
+__all__ = [
+    "Device",
+    "Event",
+    "Stream",
+    "StreamLike",
+    "SupportsAclStream",
+    "device_id",
+    "names_in_force",
+    "stream_pointer",
+]
 
 _Self = TypeVar("_Self", bound="Stream | Event")
 
@@ -35,6 +45,10 @@ class Device:
     ----------
     device_id : int
         Number of the device. The same number gives the same object.
+    profile : {"ascend950", "ascend910b", "ascend910_93", "host"}, optional
+        Whose limits calls on this device are held against from now on: a product's, or only those of the host target.
+        Without it nothing changes; at first it is what the environment variable ``ACL_ATTN_PROFILE`` says, or
+        ``"ascend950"``.
 
     See Also
     --------
@@ -52,8 +66,15 @@ class Device:
     _known: ClassVar[dict[int, Device]] = {}
     id: int
 
-    def __new__(cls, device_id: int = 0) -> Device:
+    def __new__(cls, device_id: int = 0, *, profile: str | None = None) -> Device:
         """Give the one object of the device."""
+        device = cls._numbered(device_id)
+        if profile is not None:
+            device.profile = profile
+        return device
+
+    @classmethod
+    def _numbered(cls, device_id: int) -> Device:
         if isinstance(device_id, bool) or not isinstance(device_id, int):
             raise wrong_type("device_id", "an int", type_name(device_id))
         known = cls._known.get(device_id)
@@ -99,6 +120,19 @@ class Device:
         """Name of the chip; ``"Host"`` on the host target."""
         self.make_current()
         return text(lib.aclrtGetSocName())
+
+    @property
+    def profile(self) -> str:
+        """Whose limits calls on this device are held against; may be set, for calls prepared from then on."""
+        found = ffi.new("aclAttnProfile *")
+        call(lib.aclAttnGetProfile, "aclAttnGetProfile", self.id, found)
+        return PROFILES[found[0]]
+
+    @profile.setter
+    def profile(self, profile: str) -> None:
+        if profile not in PROFILES:
+            raise invalid("profile", f"one of {', '.join(PROFILES)}", repr(profile))
+        call(lib.aclAttnSetProfile, "aclAttnSetProfile", self.id, PROFILES.index(profile))
 
     def memory_info(self) -> tuple[int, int]:
         """Tell how much memory there is.
@@ -352,6 +386,11 @@ class Event(Handle):
 
     def __repr__(self) -> str:
         return "<Event closed>" if self.is_closed else f"<Event {self.handle:#x}>"
+
+
+def names_in_force() -> tuple[str, str]:
+    """Name the profile of the thread's device, and the edition of rules."""
+    return Device.current().profile, RULES[lib.aclAttnGetRules()]
 
 
 def device_id(device: Device | None) -> int | None:

@@ -14,10 +14,14 @@ import numpy as np
 
 from ._lib import TargetNotLoadedError, get_include, get_library, lib, load, text
 from .controls import get_cpu_target, get_cpu_targets, get_num_threads
+from .device import names_in_force
 
 __all__ = ["Environment", "environment"]
 
-_VARIABLES = ("ACL_ATTN_TARGET", "ACL_ATTN_LIBRARY", "ACL_ATTN_CPU", "ACL_ATTN_NUM_THREADS")
+_VARIABLES = (
+    *("ACL_ATTN_TARGET", "ACL_ATTN_LIBRARY", "ACL_ATTN_CPU", "ACL_ATTN_NUM_THREADS"),
+    *("ACL_ATTN_PROFILE", "ACL_ATTN_RULES"),
+)
 _PACKAGES = ("numpy", "cffi", "ml_dtypes")
 
 
@@ -33,6 +37,8 @@ class Environment:
         The target, such as ``"host"``.
     problem : str
         Why the target can't be loaded; empty if it can.
+    profile, rules : str
+        Whose rules calls are held against, and which edition of them; empty if the target can't be loaded.
     libraries : list of str
         Libraries loaded.
     searched : list of tuple of str
@@ -69,6 +75,8 @@ class Environment:
     library_version: str
     target: str
     problem: str
+    profile: str
+    rules: str
     libraries: list[str]
     searched: list[tuple[str, str]]
     missing: list[str]
@@ -120,11 +128,14 @@ def environment() -> Environment:
     except TargetNotLoadedError as failure:
         problem = str(failure)
     is_loaded = not problem
+    profile, rules = names_in_force() if is_loaded else ("", "")
     return Environment(
         version=importlib.metadata.version("acl_attn"),
         library_version=text(lib.aclAttnGetVersion()) if is_loaded else "",
         target=os.environ.get("ACL_ATTN_TARGET", "host"),
         problem=problem,
+        profile=profile,
+        rules=rules,
         libraries=libraries,
         searched=searched,
         missing=missing,

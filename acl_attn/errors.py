@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 
 from ._lib import Target, TargetNotLoadedError, ffi, lib, load, text
+from .profiles import profile_names
 
 __all__ = [
     "AclAttnError",
@@ -37,11 +38,17 @@ class AclAttnError(Exception):
         The message itself, without what is added for people.
     parameter, expected, got, fix : str
         The parts of a message of the form *parameter: expected X, got Y; fix*; empty where it has no such part.
+    allowed : str
+        The same as `expected`: what is allowed.
     rule : str
         Id of the constraint that was violated, such as ``"MASK-C-06"``; empty if it has none.
+    profiles : tuple of str
+        Product profiles under which the call would be accepted; empty if there is none, or no rule was violated.
     """
 
     detail = ""
+    profiles: tuple[str, ...] = ()
+    _parts: Mapping[str, str] | None = None  # where the library told them
 
     @property
     def parameter(self) -> str:
@@ -52,6 +59,11 @@ class AclAttnError(Exception):
     def expected(self) -> str:
         """What it may be."""
         return self._part("expected")
+
+    @property
+    def allowed(self) -> str:
+        """What it may be, by another name."""
+        return self.expected
 
     @property
     def got(self) -> str:
@@ -69,6 +81,8 @@ class AclAttnError(Exception):
         return self._part("rule")
 
     def _part(self, name: str) -> str:
+        if self._parts is not None:
+            return self._parts[name]
         match = _MESSAGE.fullmatch(self.detail or str(self))
         return (match[name] or "") if match else ""
 
@@ -145,22 +159,30 @@ _MESSAGE = re.compile(
 )
 
 
-def compose(parameter: str, expected: str, got: object, fix: str = "") -> str:
+def compose(parameter: str, expected: str, got: object, fix: str = "", rule: str = "") -> str:
     """Write a message in the one form that all messages have."""
-    return f"{parameter}: expected {expected}, got {got}" + (f"; {fix}" if fix else "")
+    return f"{parameter}: expected {expected}, got {got}" + (f"; {fix}" if fix else "") + (f" [{rule}]" if rule else "")
 
 
-def invalid(parameter: str, expected: str, got: object, fix: str = "") -> InvalidArgumentError:
-    """Build the exception for a value that Python itself can refuse."""
-    message = compose(parameter, expected, got, fix)
+def invalid(parameter: str, expected: str, got: object, fix: str = "", rule: str = "") -> InvalidArgumentError:
+    """Build the exception for a value that Python itself can refuse.
+
+    Parameters
+    ----------
+    parameter, expected, got, fix : str
+        The parts of the message.
+    rule : str
+        Id of the operator's rule that the value would break, where it is one.
+    """
+    message = compose(parameter, expected, got, fix, rule)
     return InvalidArgumentError(
         message, code=lib.ACLNN_ERR_PARAM_INVALID, name="ACLNN_ERR_PARAM_INVALID", detail=message
     )
 
 
-def wrong_type(parameter: str, expected: str, got: object, fix: str = "") -> ArgumentTypeError:
+def wrong_type(parameter: str, expected: str, got: object, fix: str = "", rule: str = "") -> ArgumentTypeError:
     """Build the exception for an argument of the wrong type."""
-    return ArgumentTypeError(compose(parameter, expected, got, fix))
+    return ArgumentTypeError(compose(parameter, expected, got, fix, rule))
 
 
 def type_name(value: object) -> str:
@@ -219,16 +241,28 @@ def error(status: int, api: str, names: Mapping[str, str] | None = None) -> AclA
         target = load_target()
         libraries = ", ".join(target.libraries)
         return BackendMissingError(f"{api}: target {target.name!r} does not export this function; loaded: {libraries}")
+    problem = ffi.new("aclAttnProblem *")
+    broke_a_rule = bool(lib.aclAttnGetRecentProblem(problem))
     detail = recent_message()
-    # "actualSeqLengthsKv[3]: expected ...": the name ends where an index begins.
-    known = re.match(r"\w+(?=\S*: expected )", detail)
-    if known and names:
-        detail = names.get(known[0], known[0]) + detail[known.end() :]
+    if names:
+        detail = renamed(detail, names)
     name = code_names().get(status, "unknown status")
     message = detail or f"{api} failed and left no message"
-    return _class_of(status, detail)(
+    found = _class_of(status, detail)(
         f"{message} [{api}: {status} {name}]", code=status, name=name, api=api, detail=detail
     )
+    if broke_a_rule:
+        parts = {part: text(getattr(problem, part)) for part in ("parameter", "expected", "got", "fix", "rule")}
+        found._parts = {**parts, "parameter": renamed(parts["parameter"], names or {})}
+        found.profiles = profile_names(problem.acceptedBy)
+    return found
+
+
+def renamed(parameter: str, names: Mapping[str, str]) -> str:
+    """Replace the C name at the beginning of a parameter's name, or of a message about it, by Python's."""
+    # "actualSeqLengthsKv[3]: expected ...": the name ends where an index or the message begins.
+    known = re.match(r"\w+(?=[\[.:]|$)", parameter)
+    return names.get(known[0], known[0]) + parameter[known.end() :] if known else parameter
 
 
 def _class_of(status: int, detail: str) -> type[AclError]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .errors import invalid
 
-__all__ = ["Geometry", "Layout", "cache_geometry", "find_layout"]
+__all__ = ["LAYOUT_NAMES", "Geometry", "Layout", "cache_geometry", "find_layout"]
 
 
 class Geometry(NamedTuple):
@@ -37,14 +37,16 @@ class Layout(NamedTuple):
         order = self.order
         if len(shape) != len(order):
             fix = "choose the layout that fits" if parameter == "query" else ""
-            raise invalid(
-                parameter, f"rank {len(order)} for layout {self.name} ({_axes(order)})", f"shape {shape}", fix
-            )
+            rule = "COM-S-14" if parameter == "query" else "COM-S-15"
+            expected = f"rank {len(order)} for layout {self.name} ({_axes(order)})"
+            raise invalid(parameter, expected, f"shape {shape}", fix, rule)
         if order == "BSH":
             if heads is None or heads <= 0:
-                raise invalid("num_heads", f"the number of heads of {parameter} (layout BSH does not tell)", heads)
+                expected = f"the number of heads of {parameter} (layout BSH does not tell)"
+                raise invalid("num_heads", expected, heads, rule="COM-S-01")
             if shape[2] % heads:
-                raise invalid(parameter, f"a last axis that {heads} heads divide", f"shape {shape}")
+                rule = "COM-C-04" if parameter == "query" else "COM-C-05"
+                raise invalid(parameter, f"a last axis that {heads} heads divide", f"shape {shape}", rule=rule)
             return Geometry(shape[0], shape[1], heads, shape[2] // heads)
         batch = shape[order.index("B")] if "B" in order else 1
         tokens = shape[order.index("T" if self.is_packed else "S")]
@@ -70,13 +72,14 @@ _LAYOUTS = {
         *("BSH_NBSD", "BSND_NBSD", "BNSD_NBSD", "TND_NTD"),
     )
 }
+LAYOUT_NAMES = tuple(_LAYOUTS)
 
 
 def find_layout(name: object, parameter: str) -> Layout:
     """Look a layout up by its name."""
     layout = _LAYOUTS.get(name) if isinstance(name, str) else None
     if layout is None:
-        raise invalid(parameter, f"one of {', '.join(_LAYOUTS)}", repr(name))
+        raise invalid(parameter, f"one of {', '.join(_LAYOUTS)}", repr(name), rule="COM-S-03")
     return layout
 
 
@@ -98,10 +101,11 @@ def cache_geometry(
         known = kv_heads or dim
         if not known or shape[2] % known:
             what = f"a last axis that {known} divides" if known else "num_kv_heads to be given"
-            raise invalid(parameter, f"{what} (blocks, block_size, num_kv_heads * head_dim)", f"shape {shape}")
+            expected = f"{what} (blocks, block_size, num_kv_heads * head_dim)"
+            raise invalid(parameter, expected, f"shape {shape}", rule="PA-C-01")
         return (kv_heads, shape[1], shape[2] // kv_heads) if kv_heads else (shape[2] // known, shape[1], known)
     ranks = "3 (blocks, block_size, N*D), 4 (blocks, N, block_size, D) or 5 (blocks, N, D/16, block_size, 16)"
-    raise invalid(parameter, f"a paged cache of rank {ranks}", f"shape {shape}")
+    raise invalid(parameter, f"a paged cache of rank {ranks}", f"shape {shape}", rule="COM-X-05")
 
 
 def _axes(order: str) -> str:

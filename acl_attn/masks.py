@@ -257,6 +257,7 @@ def check_mask_dtype(array: npt.NDArray[Any], parameter: str) -> None:
     """Refuse arrays that cannot be masks, above all additive ones."""
     if array.dtype.kind == "f" or array.dtype.name == "bfloat16":
         fix = "a float bias is added to the scores: it goes to pse_shift"
-        raise wrong_type(parameter, "dtype bool, int8 or uint8", f"dtype {array.dtype}", fix)
+        raise wrong_type(parameter, "dtype bool, int8 or uint8", f"dtype {array.dtype}", fix, "MASK-S-01")
     if array.dtype not in (np.bool_, np.int8, np.uint8):
-        raise wrong_type(parameter, "dtype bool, int8 or uint8", f"dtype {array.dtype}", "use mask.astype(bool)")
+        fix = "use mask.astype(bool)"
+        raise wrong_type(parameter, "dtype bool, int8 or uint8", f"dtype {array.dtype}", fix, "MASK-S-01")

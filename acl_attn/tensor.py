@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Spec:
-    """Shape and dtype of an array that comes later.
+    """Shape and dtype of an array that comes later, or that need not come.
 
     Parameters
     ----------
@@ -41,10 +41,13 @@ class Spec:
         Shape.
     dtype : dtype or its name
         Element type.
+    strides : tuple of int, optional
+        In elements. Dense without it.
 
     See Also
     --------
     Plan : Takes a `Spec` in place of an array.
+    check : Judges a call of which nothing else is known.
 
     Examples
     --------
@@ -54,10 +57,12 @@ class Spec:
 
     shape: tuple[int, ...]
     dtype: DType
+    strides: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", _extents(self.shape, "shape"))
         object.__setattr__(self, "dtype", as_dtype(self.dtype))
+        object.__setattr__(self, "strides", _steps(self.strides, self.shape))
 
 
 def known_spec(shape: tuple[int, ...], dtype: DType) -> Spec:
@@ -65,6 +70,7 @@ def known_spec(shape: tuple[int, ...], dtype: DType) -> Spec:
     spec = Spec.__new__(Spec)
     object.__setattr__(spec, "shape", shape)
     object.__setattr__(spec, "dtype", dtype)
+    object.__setattr__(spec, "strides", None)
     return spec
 
 
@@ -165,9 +171,7 @@ class Tensor:
         if isinstance(ptr, bool) or not isinstance(ptr, (int, np.integer)):
             raise wrong_type("ptr", "an int", type_name(ptr))
         extents = _extents(shape, "shape")
-        steps = None if strides is None else integers(strides, "strides")
-        if steps is not None and len(steps) != len(extents):
-            raise invalid("strides", f"{len(extents)} strides for shape {extents}", steps)
+        steps = _steps(strides, extents)
         if not 0 <= ptr < 2**64 or (ptr == 0 and 0 not in extents):
             raise invalid("ptr", "an address", ptr)
         is_writable = flag(writable, "writable")
@@ -310,10 +314,10 @@ def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
     return _tensor(pointer, shape, dtype, strides, array, array.flags.writeable, parameter)
 
 
-def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, dtype: DType) -> Tensor:
+def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, dtype: DType | None) -> Tensor:
     """Describe an array that an operator writes: dense, writable, and of the shape and dtype that the result has."""
     tensor = as_tensor(value, parameter)
-    if tensor.dtype != dtype:
+    if dtype is not None and tensor.dtype != dtype:
         raise wrong_type(parameter, f"dtype {dtype_name(dtype)}", f"dtype {dtype_name(tensor.dtype)}")
     if shape is not None and tensor.shape != shape:
         raise invalid(parameter, f"shape {shape}", tensor.shape)
@@ -391,6 +395,13 @@ def _extents(shape: Sequence[int], parameter: str) -> tuple[int, ...]:
     return extents
 
 
+def _steps(strides: Sequence[int] | None, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    steps = None if strides is None else integers(strides, "strides")
+    if steps is not None and len(steps) != len(shape):
+        raise invalid("strides", f"{len(shape)} strides for shape {shape}", steps)
+    return steps
+
+
 def _count(shape: tuple[int, ...]) -> int:
     count = 1
     for extent in shape:
@@ -407,7 +418,7 @@ def as_tensor_or_placeholder(value: ArrayLike | Spec, parameter: str) -> Tensor:
     if not isinstance(value, Spec):
         return as_tensor(value, parameter)
     pointer = ffi.cast("void *", (next(_placeholders) % 2**16 + 1) << 46)
-    return _tensor(pointer, value.shape, value.dtype, None, None, True, parameter)
+    return _tensor(pointer, value.shape, value.dtype, value.strides, None, True, parameter)
 
 
 class HandleSet:

@@ -3,6 +3,10 @@
 """Sphinx configuration. The package must be installed: the reference is read from its docstrings."""
 
 import importlib.metadata
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "acl_attn"
 author = "The acl_attn authors"
@@ -17,6 +21,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_copybutton",
+    "rule_pages",
 ]
 exclude_patterns = ["_build", "examples/**/README.md"]
 autosummary_generate = True

@@ -5,10 +5,7 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,15 +17,11 @@ if TYPE_CHECKING:
 # programs that tests start inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# `python -m pytest` puts the checkout on the path, where the package's sources lie without what the build adds. The
-# tests are for the installed package; only without one does the checkout have to do.
-_CHECKOUT = Path(__file__).resolve().parents[1]
-_others = [entry for entry in sys.path if Path(entry or ".").resolve() != _CHECKOUT]
-_all, sys.path[:] = list(sys.path), _others
-if importlib.util.find_spec("acl_attn") is None:
-    sys.path[:] = _all
+# Most tests compute what no product takes: odd head dims, blocks and numbers of heads. Those about products' rules say
+# which product (tests/check).
+os.environ.setdefault("ACL_ATTN_PROFILE", "host")
 
-import acl_attn  # noqa: E402 - after the path is right
+import acl_attn
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         metavar="N",
         help="run N random calls in tests/ops/test_property.py, other ones each time, instead of a few fixed ones",
+    )
+    parser.addoption(
+        "--mutated-calls",
+        type=int,
+        default=None,
+        metavar="N",
+        help="make all single changes of N calls in tests/ops/test_mutations.py, instead of some of a few",
     )
 
 
@@ -62,6 +62,15 @@ def set_threads() -> Iterator[Callable[[int], None]]:
     """Set the number of threads, until the test ends."""
     yield acl_attn.set_num_threads
     acl_attn.set_num_threads(0)
+
+
+@pytest.fixture
+def set_profile() -> Iterator[Callable[[str], None]]:
+    """Hold calls against a product's rules, until the test ends."""
+    device = acl_attn.Device(0)
+    before = device.profile
+    yield lambda profile: setattr(device, "profile", profile)
+    device.profile = before
 
 
 def _usable_targets() -> list[str]:

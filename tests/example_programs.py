@@ -36,8 +36,13 @@ def run_any(
         timeout=timeout,
         check=False,
         cwd="/",
-        env=None if env is None else {**os.environ, **env},
+        env={**_user_environment(), **(env or {})},
     )
+
+
+def _user_environment() -> dict[str, str]:
+    """The environment without what the tests set for themselves: examples must run under the default profile."""
+    return {name: value for name, value in os.environ.items() if name != "ACL_ATTN_PROFILE"}
 
 
 def run_script(name: str, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:

@@ -109,10 +109,12 @@ def prepare(
     inner_precise: int | None,
     features: Features,
     describe: Callable[[Any, str], Tensor] = as_tensor,
+    describe_table: Callable[[Any, str], Tensor] = as_tensor,
 ) -> AttentionCall:
     """Turn the arguments of `attention` into a call that lacks only its outputs.
 
-    `describe` reads query, key, value and features; the plan's takes a `Spec` as well.
+    `describe` reads query, key, value and features, and `describe_table` the block table, which a plan keeps; a plan's
+    `describe` takes a `Spec` as well, and both do where a call is only judged.
     """
     num_heads = None if num_heads is None else integer(num_heads, "num_heads")
     num_kv_heads = None if num_kv_heads is None else integer(num_kv_heads, "num_kv_heads")
@@ -134,7 +136,7 @@ def prepare(
         dim = call.layout.geometry(element_shape(values[0]), kv_heads, "value").dim
         block_size = 0
     else:
-        optional[_TABLE] = as_tensor(block_table, "block_table")
+        optional[_TABLE] = describe_table(block_table, "block_table")
         kv_heads, tokens, _ = cache_geometry(element_shape(keys[0]), num_kv_heads, shape.dim, "key")
         dim = cache_geometry(element_shape(values[0]), kv_heads, None, "value")[2]
         block_size = tokens if block_size is None else integer(block_size, "block_size")

@@ -177,6 +177,12 @@ class FiaCall:
 
     def arguments(self, handles: HandleSet) -> list[Any]:
         """Give phase one's arguments in header order, without the two results."""
+        arguments = self.newest_arguments(handles)
+        inputs, attributes = arguments[: len(INPUTS)], arguments[len(INPUTS) : OUT]
+        return [*inputs[: self.version.inputs], *attributes[: self.version.attributes], *arguments[OUT:]]
+
+    def newest_arguments(self, handles: HandleSet) -> list[Any]:
+        """Give the arguments that the newest version's phase one would have."""
         names = self.parameter_names
         inputs = [ffi.NULL] * len(INPUTS)
         inputs[QUERY] = handles.tensor(self.query, "query")
@@ -188,7 +194,7 @@ class FiaCall:
             inputs[position] = handles.int_array(values)
         out = handles.tensor(self.out, names["attentionOut"])
         lse = handles.tensor(self.lse, names["softmaxLse"])
-        return [*inputs[: self.version.inputs], *self.attributes[: self.version.attributes], out, lse]
+        return [*inputs, *self.attributes, out, lse]
 
     def operands(self) -> tuple[object, ...]:
         """Give what must stay alive until the stream has passed the call."""

@@ -4,37 +4,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..device import Device, StreamLike, device_id
-from ..errors import invalid, type_name, wrong_type
-from ..layouts import Layout, cache_geometry, find_layout
 from ..lengths import Lengths
-from ..masks import UNBOUNDED_TOKENS, check_mask_dtype
+from ..masks import UNBOUNDED_TOKENS
 from ..plan import run_once
-from ..tensor import ArrayLike, Tensor, as_output, as_tensor
-from ..values import flag, integer, number
-from .fia_call import (
-    ATTRIBUTES,
-    INPUTS,
-    NEWEST,
-    POSITION,
-    VERSIONS,
-    FiaCall,
-    element_shape,
-    members,
-    snake_case_names,
-)
+from ..tensor import ArrayLike, as_output
+from .fia_arguments import read_arguments
+from .fia_call import NEWEST
 
 __all__ = ["fused_infer_attention_score"]
-
-_NAMES = snake_case_names()
-_BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def fused_infer_attention_score(
@@ -213,111 +196,14 @@ def fused_infer_attention_score(
     >>> out.shape, lse.shape
     ((1, 4, 32), (1, 2, 4, 1))
     """
-    given = {
-        name: found for name, found in locals().copy().items() if name in _OPTIONAL and found is not None
-    }  # fmt: skip
-    layout = find_layout(input_layout, "input_layout")
-    tensors = {POSITION[_OPTIONAL[name]]: as_tensor(found, name) for name, found in given.items() if name in _TENSORS}
-    if atten_mask is not None:
-        _check_mask(tensors[POSITION["attenMask"]], atten_mask, integer(sparse_mode, "sparse_mode"))
-    lengths = {
-        POSITION[_OPTIONAL[name]]: _lengths(found, name, layout, block_table is not None)
-        for name, found in given.items()
-        if name not in _TENSORS
-    }
-    query_tensor = as_tensor(query, "query")
-    keys, values = members(key, "key"), members(value, "value")
-    heads = integer(num_heads, "num_heads")
-    kv_heads = integer(num_key_value_heads, "num_key_value_heads") or heads
-    geometry = layout.geometry(query_tensor.shape, heads, "query")
-    if scale_value is None:
-        if query_rope is not None:
-            raise invalid("scale_value", "a number (with query_rope there is no obvious default)", None)
-        scale_value = 1 / math.sqrt(geometry.dim) if geometry.dim else 1.0
-    dim = _value_dim(layout, element_shape(values[0]), kv_heads, block_table is not None)
-    attributes = [
-        heads,
-        number(scale_value, "scale_value"),
-        integer(pre_tokens, "pre_tokens"),
-        integer(next_tokens, "next_tokens"),
-        layout.name.encode(),
-        integer(num_key_value_heads, "num_key_value_heads"),
-        integer(sparse_mode, "sparse_mode"),
-        integer(inner_precise, "inner_precise"),
-        integer(block_size, "block_size"),
-        integer(antiquant_mode, "antiquant_mode"),
-        flag(softmax_lse_flag, "softmax_lse_flag"),
-        integer(key_antiquant_mode, "key_antiquant_mode"),
-        integer(value_antiquant_mode, "value_antiquant_mode"),
-        integer(query_quant_mode, "query_quant_mode"),
-        integer(pse_type, "pse_type"),
-    ]
+    read = read_arguments(locals())
+    call = read.call
     if attention_out is None:
-        if quant_scale2 is not None:
-            raise invalid("attention_out", "an array, whose dtype says what the output is quantised to", None)
-        is_quantised = query_tensor.dtype.itemsize == 1
-        attention_out = np.empty(layout.output_shape(geometry, dim), _BF16 if is_quantised else query_tensor.dtype)
-    out = as_tensor(attention_out, "attention_out")
-    out = as_output(attention_out, "attention_out", None, out.dtype)
-    lse = None
-    if softmax_lse is not None and not softmax_lse_flag:
-        raise invalid("softmax_lse", "None without softmax_lse_flag", type_name(softmax_lse))
-    if softmax_lse_flag:
+        attention_out = np.empty(read.out_spec.shape, read.out_spec.dtype)
+    call.out = as_output(attention_out, "attention_out", None, None)
+    if read.lse_spec is not None:
         if softmax_lse is None:
-            softmax_lse = np.empty(layout.lse_shape(geometry), np.float32)
-        lse = as_output(softmax_lse, "softmax_lse", None, np.dtype(np.float32))
-    _check_version(version, [*tensors, *lengths], attributes)
-    call = FiaCall(query_tensor, keys, values, tensors, lengths, attributes, _NAMES, version)
-    call.out, call.lse = out, lse
+            softmax_lse = np.empty(read.lse_spec.shape, read.lse_spec.dtype)
+        call.lse = as_output(softmax_lse, "softmax_lse", None, None)
     run_once(call, stream, device_id(device))
-    return attention_out, softmax_lse if softmax_lse_flag else None
-
-
-# The optional inputs by their Python names.
-_OPTIONAL = {_NAMES[name]: name for name in INPUTS if name not in ("query", "key", "value")}
-_TENSORS = {name for name, c_name in _OPTIONAL.items() if INPUTS[c_name] == "tensor"}
-
-
-def _check_version(version: int, positions: Sequence[int], attributes: Sequence[object]) -> None:
-    """Refuse versions that there are not, and parameters that a version does not have."""
-    known = VERSIONS.get(integer(version, "version"))
-    if known is None:
-        raise invalid("version", f"one of {', '.join(map(str, VERSIONS))}", version)
-    names = tuple(INPUTS)
-    for position in positions:
-        if position >= known.inputs:
-            raise invalid(_NAMES[names[position]], f"None, as version {version} does not have it", "one")
-    for name, value in zip(ATTRIBUTES[known.attributes :], attributes[known.attributes :], strict=True):
-        if value:
-            raise invalid(_NAMES[name], f"0, as version {version} does not have it", value)
-
-
-def _value_dim(layout: Layout, shape: tuple[int, ...], kv_heads: int, is_paged: bool) -> int:
-    """Find the head dim of the value, which is the output's."""
-    if is_paged:
-        return cache_geometry(shape, kv_heads, None, "value")[2]
-    return layout.geometry(shape, kv_heads, "value").dim
-
-
-def _check_mask(mask: Tensor, given: ArrayLike, sparse_mode: int) -> None:
-    if isinstance(given, np.ndarray):
-        check_mask_dtype(given, "atten_mask")
-    if sparse_mode not in (2, 3, 4) or mask.shape[-2:] != (2048, 2048) or not isinstance(given, np.ndarray):
-        return
-    # The operator goes by the mode and not by the contents: a mask that says something else would be ignored.
-    corner = given.reshape(-1, 2048, 2048)[0]
-    if not corner[0, -1] or corner[-1, 0] or corner[0, 0]:
-        got = f"{corner[0, -1]!s} at the top right, {corner[-1, 0]!s} at the bottom left, {corner[0, 0]!s} at [0, 0]"
-        fix = "use numpy.triu(numpy.ones((2048, 2048), bool), 1); other patterns: sparse_mode 0 or 1"
-        raise invalid("atten_mask", f"true above the diagonal only for sparse_mode {sparse_mode}", got, fix)
-
-
-def _lengths(found: object, parameter: str, layout: Layout, is_paged: bool) -> tuple[int, ...]:
-    if isinstance(found, Lengths):
-        is_cumulative = layout.is_packed and not (is_paged and parameter.endswith("_kv"))
-        return found.cumulative if is_cumulative else found.per_sequence
-    if isinstance(found, np.ndarray):
-        found = found.tolist() if found.ndim == 1 else (found,)
-    if not isinstance(found, Sequence) or isinstance(found, (str, bytes)):
-        raise wrong_type(parameter, "a sequence of int or a Lengths", type_name(found))
-    return tuple(integer(length, f"{parameter}[{position}]") for position, length in enumerate(found))
+    return attention_out, softmax_lse

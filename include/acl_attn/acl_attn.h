@@ -74,7 +74,8 @@ typedef enum {
     ACL_ATTN_OBJECT_EVENT = 10,
     ACL_ATTN_OBJECT_DEVICE_MEMORY = 11,
     ACL_ATTN_OBJECT_HOST_MEMORY = 12,
-    ACL_ATTN_OBJECT_KIND_COUNT = 13
+    ACL_ATTN_OBJECT_REPORT = 13,
+    ACL_ATTN_OBJECT_KIND_COUNT = 14
 } aclAttnObjectKind;
 
 /* Objects of a kind that were created and not yet destroyed; the default context and its stream do not count.

@@ -111,6 +111,7 @@ int64_t aclAttnGetLiveObjects(aclAttnObjectKind kind) {
         case ACL_ATTN_OBJECT_EVENT: return runtime::live_handles(runtime::Kind::event);
         case ACL_ATTN_OBJECT_DEVICE_MEMORY: return runtime::live_blocks(runtime::MemoryKind::device);
         case ACL_ATTN_OBJECT_HOST_MEMORY: return runtime::live_blocks(runtime::MemoryKind::pinned);
+        case ACL_ATTN_OBJECT_REPORT: return runtime::live_handles(runtime::Kind::report);
         case ACL_ATTN_OBJECT_KIND_COUNT: break;
     }
     return -1;

@@ -112,7 +112,7 @@ uint32_t free_slot() {
 const char* kind_name(Kind kind) {
     static const char* const names[] = {"aclTensor",     "aclScalar",     "aclIntArray",   "aclFloatArray",
                                         "aclBoolArray",  "aclTensorList", "aclScalarList", "aclOpExecutor",
-                                        "aclrtContext",  "aclrtStream",   "aclrtEvent"};
+                                        "aclrtContext",  "aclrtStream",   "aclrtEvent",    "aclAttnReport"};
     static_assert(sizeof names / sizeof *names == static_cast<size_t>(Kind::count_));
     return names[static_cast<int>(kind)];
 }

@@ -25,6 +25,7 @@ enum class Kind : uint8_t {
     context,
     stream,
     event,
+    report,
     count_
 };
 const char* kind_name(Kind kind);  // "aclTensor", ...

@@ -12,6 +12,7 @@
 #include "acl/acl.h"
 #include "acl_attn/acl_attn.h"
 #include "acl_attn/max_workspace.h"
+#include "acl_attn/rules.h"
 #include "aclnnop/aclnn_fused_infer_attention_score_v5.h"
 #include "check.h"
 
@@ -81,12 +82,16 @@ struct Arguments {
     aclnnStatus largest(uint64_t* workspace_size, aclOpExecutor** executor) const {
         return ask(aclnnFusedInferAttentionScoreV5GetMaxWorkspaceSize, workspace_size, executor);
     }
+    aclnnStatus check(const aclAttnCheckOptions* options, aclAttnReport** report) const {
+        return ask(aclAttnCheckFusedInferAttentionScore, options, report);
+    }
 
 private:
-    template <class PhaseOne>
-    aclnnStatus ask(PhaseOne&& phase_one, uint64_t* workspace_size, aclOpExecutor** executor) const {
+    // Of functions whose last two parameters differ.
+    template <class Function, class Last, class VeryLast>
+    aclnnStatus ask(Function&& function, Last* last, VeryLast** very_last) const {
         std::string layout = input_layout;
-        return phase_one(
+        return function(
             query, key, value, pse_shift, atten_mask, actual_seq_lengths, actual_seq_lengths_kv, deq_scale1,
             quant_scale1, deq_scale2, quant_scale2, quant_offset2, antiquant_scale, antiquant_offset, block_table,
             query_padding_size, kv_padding_size, key_antiquant_scale, key_antiquant_offset, value_antiquant_scale,
@@ -94,7 +99,7 @@ private:
             key_rope, key_rope_antiquant_scale, dequant_scale_query, learnable_sink, q_start_idx, kv_start_idx,
             num_heads, scale_value, pre_tokens, next_tokens, layout.data(), num_key_value_heads, sparse_mode,
             inner_precise, block_size, antiquant_mode, softmax_lse_flag, key_antiquant_mode, value_antiquant_mode,
-            query_quant_mode, pse_type, attention_out, softmax_lse, workspace_size, executor);
+            query_quant_mode, pse_type, attention_out, softmax_lse, last, very_last);
     }
 };
 
@@ -121,6 +126,8 @@ public:
                              const void* data) {
         return kept(make(dims, type, data, strides.data(), offset, {storage}));
     }
+    // Takes it over.
+    const aclTensor* keep(const aclTensor* made) { return kept(made); }
     // Takes the members over. Null if the library refuses the list.
     const aclTensorList* list(const std::vector<const aclTensor*>& members) {
         const aclTensorList* made = aclCreateTensorList(members.data(), members.size());

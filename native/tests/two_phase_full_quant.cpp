@@ -416,26 +416,26 @@ void test_refusals() {
                parameter + " " + id + ": status " + std::to_string(status) + " " + message);
         if (status == 0) aclDestroyAclOpExecutor(executor);
     };
-    refused("dequantScaleQuery", "DQF-E-01", [](Arguments& a) { a.dequant_scale_query = nullptr; });
-    refused("valueAntiquantScale", "DQF-E-01", [](Arguments& a) { a.value_antiquant_scale = nullptr; });
-    refused("keyAntiquantScale", "DQF-S-01",
+    refused("dequantScaleQuery", "DQF-E-12", [](Arguments& a) { a.dequant_scale_query = nullptr; });
+    refused("valueAntiquantScale", "DQF-E-12", [](Arguments& a) { a.value_antiquant_scale = nullptr; });
+    refused("keyAntiquantScale", "DQF-S-08",
             [&](Arguments& a) { a.key_antiquant_scale = codes({3, 1, 1, 2}, ACL_INT8); });
-    refused("dequantScaleQuery", "DQF-X-13",
+    refused("dequantScaleQuery", "DQF-X-41",
             [&](Arguments& a) { a.dequant_scale_query = codes({2, 1, 2, 2}, ACL_FLOAT8_E8M0); });
     refused("keyAntiquantScale", "DQF-X-42",
             [&](Arguments& a) { a.key_antiquant_scale = codes({3, 1, 2, 1}, ACL_FLOAT8_E8M0); });
     refused("valueAntiquantScale", "DQF-X-42",
             [&](Arguments& a) { a.value_antiquant_scale = codes({2, 1, 64, 2}, ACL_FLOAT8_E8M0); });
-    refused("quantScale1", "DQF-S-06", [&](Arguments& a) { a.quant_scale1 = c.floats({1.0f, 2.0f}); });
-    refused("deqScale1", "DQN-E-01", [&](Arguments& a) { a.deq_scale1 = c.floats({1.0f}); });
-    refused("keyAntiquantOffset", "DQN-E-01",
+    refused("quantScale1", "DQF-S-09", [&](Arguments& a) { a.quant_scale1 = c.floats({1.0f, 2.0f}); });
+    refused("deqScale1", "DQF-E-13", [&](Arguments& a) { a.deq_scale1 = c.floats({1.0f}); });
+    refused("keyAntiquantOffset", "DQF-E-13",
             [&](Arguments& a) { a.key_antiquant_offset = codes({3, 1, 1, 2}, ACL_FLOAT8_E8M0); });
     refused("attentionOut", "API-S-01", [&](Arguments& a) { a.attention_out = codes({2, 2, 64}, ACL_INT8); }, 161002);
     refused("learnableSink", "SINK-X-09", [&](Arguments& a) {
         a.learnable_sink =
             c.buffers.tensor<uint16_t>(c.objects, {2}, ACL_BF16, [](const Dims&) { return uint16_t{0}; });
     });
-    refused("queryQuantMode", "HOST-E-03", [](Arguments& a) { a.value_antiquant_mode = 7; });
+    refused("queryQuantMode", "DQF-S-07", [](Arguments& a) { a.value_antiquant_mode = 7; });
     refused("attentionOut", "HOST-C-03", [&](Arguments& a) {
         a.attention_out = c.objects.tensor({2, 2, 64}, ACL_BF16, const_cast<uint16_t*>(c.out.data()));
         a.quant_scale1 = c.objects.tensor({1}, ACL_FLOAT, c.out.data() + 2);

@@ -124,7 +124,7 @@ static void test_types() {
             561002, {"keyAntiquantScale: ", "DQA-E-01"});
     refused(batched(), [](Prepared& p) { p.arguments.value = p.objects.list({some(p, {2, 5, 2, 16}, ACL_BF16)}); },
             161002, {"value[0]: ", "FLOAT16", "BF16"});
-    refused(batched(), [](Prepared& p) { p.arguments.atten_mask = some(p, {3, 5}, ACL_FLOAT16); }, 161002,
+    refused(batched(), [](Prepared& p) { p.arguments.atten_mask = some(p, {3, 5}, ACL_FLOAT16); }, 561002,
             {"attenMask: ", "pseShift", "MASK-S-01"});
     refused(batched(), [](Prepared& p) { p.arguments.softmax_lse = some(p, {2, 4, 3, 1}, ACL_FLOAT16); }, 561002,
             {"softmaxLse: ", "FLOAT", "LSE-S-01"});
@@ -140,16 +140,16 @@ static void test_features() {
         const aclTensor* Arguments::* member;
         const char* rule;
     } tensors[] = {
-        {"pseShift", &Arguments::pse_shift, "PSE-S-07"},
+        {"pseShift", &Arguments::pse_shift, "PSE-S-06"},
         {"deqScale1", &Arguments::deq_scale1, "DQN-E-01"},
         {"quantScale1", &Arguments::quant_scale1, "DQN-E-01"},
         {"deqScale2", &Arguments::deq_scale2, "DQN-E-01"},
         {"quantScale2", &Arguments::quant_scale2, "PQ-S-01"},
-        {"quantOffset2", &Arguments::quant_offset2, "PQ-S-01"},
+        {"quantOffset2", &Arguments::quant_offset2, "PQ-S-02"},
         {"antiquantScale", &Arguments::antiquant_scale, "DQN-E-01"},
         {"antiquantOffset", &Arguments::antiquant_offset, "DQN-E-01"},
         {"queryPaddingSize", &Arguments::query_padding_size, "LP-S-01"},
-        {"kvPaddingSize", &Arguments::kv_padding_size, "LP-S-01"},
+        {"kvPaddingSize", &Arguments::kv_padding_size, "LP-S-02"},
         {"keyAntiquantScale", &Arguments::key_antiquant_scale, "DQN-E-01"},
         {"keyAntiquantOffset", &Arguments::key_antiquant_offset, "DQN-E-01"},
         {"valueAntiquantScale", &Arguments::value_antiquant_scale, "DQN-E-01"},
@@ -171,9 +171,9 @@ static void test_features() {
         const aclIntArray* Arguments::* member;
         const char* rule;
     } arrays[] = {
-        {"actualSharedPrefixLen: ", &Arguments::actual_shared_prefix_len, "PFX-S-08"},
-        {"qStartIdx[0]: ", &Arguments::q_start_idx, "PSE-C-01"},
-        {"kvStartIdx[0]: ", &Arguments::kv_start_idx, "PSE-C-01"},
+        {"actualSharedPrefixLen: ", &Arguments::actual_shared_prefix_len, "HOST-E-05"},
+        {"qStartIdx[0]: ", &Arguments::q_start_idx, "HOST-S-07"},
+        {"kvStartIdx[0]: ", &Arguments::kv_start_idx, "HOST-S-07"},
     };
     for (const auto& a : arrays) {
         refused(batched(), [&](Prepared& p) { p.arguments.*a.member = p.objects.ints({1}); }, 561002,
@@ -213,7 +213,10 @@ static void test_attributes() {
             },
             561002, {"numKeyValueHeads: "});
     refused(batched(), set(&Arguments::num_key_value_heads, 3), 561002, {"numKeyValueHeads: ", "divisor", "COM-C-13"});
-    refused(batched(), set(&Arguments::num_heads, 8), 561002, {"query: ", "numHeads = 8", "COM-C-03"});
+    refused(batched(), [](Prepared& p) { p.arguments.num_heads = 8, p.arguments.softmax_lse_flag = false; }, 561002,
+            {"attentionOut: ", "(2, 3, 8, 16)", "COM-C-19"});
+    refused(batched(), [](Prepared& p) { p.arguments.query = some(p, {2, 3, 8, 16}); }, 561002,
+            {"query: ", "numHeads = 4", "COM-C-03"});
     refused(batched(), set(&Arguments::num_key_value_heads, 4), 561002, {"key[0]: ", "Nkv = 4"});
     for (const int64_t mode : {int64_t{-1}, int64_t{5}, int64_t{9}, INT64_MAX}) {
         refused(batched(), set(&Arguments::sparse_mode, mode), 561002, {"sparseMode: "});
@@ -249,8 +252,14 @@ static void test_shapes() {
     refused(batched(), [](Prepared& p) { p.arguments.softmax_lse = p.objects.tensor({0}, ACL_FLOAT, nullptr); }, 561002,
             {"softmaxLse: ", "elements"});
     refused(batched(), [](Prepared& p) { p.arguments.key = p.objects.list({}); }, 561002, {"key: "});
+    refused(batched(),
+            [](Prepared& p) {
+                p.arguments.key = p.objects.list({some(p, {1, 5, 2, 16})});
+                p.arguments.value = p.objects.list({some(p, {1, 5, 2, 16})});
+            },
+            561002, {"key[0]: ", "B = 2", "COM-C-23"});
     refused(batched(), [](Prepared& p) { p.arguments.key = p.objects.list({some(p, {1, 5, 2, 16})}); }, 561002,
-            {"key[0]: ", "B = 2"});
+            {"value[0]: ", "of key, (1, 5, 2, 16)", "COM-C-20"});
     refused(batched(), [](Prepared& p) { p.arguments.key = p.objects.list({some(p, {2, 5, 2, 8})}); }, 561002,
             {"key[0]: ", "D = 16"});
     refused(batched(), [](Prepared& p) { p.arguments.value = p.objects.list({some(p, {2, 6, 2, 16})}); }, 561002,

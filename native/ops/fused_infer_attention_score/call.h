@@ -50,6 +50,7 @@ struct Call {
     int version = 5;                   // of the entry point
     size_t inputs = kInputCount;       // that its signature has: the first ones of the newest
     bool is_largest = false;           // lengths have no values yet: every sequence is as long as it can be
+    bool is_sketch = false;            // only looked at: tensors may have no memory yet
 
     ListArg key, value;
     TensorArg tensors[kInputCount];  // at the positions of plain tensors

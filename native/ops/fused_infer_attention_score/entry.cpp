@@ -13,16 +13,35 @@ namespace {
 constexpr size_t kInputsOf[] = {kKvPaddingSize + 1, kActualSharedPrefixLen + 1, kKeyRopeAntiquantScale + 1,
                                 kLearnableSink + 1, kInputCount};
 
-aclnnStatus plan(const Entry& entry, Call& call, uint64_t* workspace_size, aclOpExecutor** executor) {
-    call.version = entry.version;
-    call.inputs = kInputsOf[entry.version - 1];
-    call.is_largest = entry.wanted == Wanted::largest_workspace;
-    resolve(call);
-    Case subject(call);
-    if (Finding finding = first_finding(subject)) return fail(finding.code, std::move(finding.message));
+// A call that passes a product's rules still has to be one that the host target can run.
+Finding judge(Case& subject) {
+    interpret(subject);
+    if (Finding finding = first_finding(subject)) return finding;
+    return first_target_finding(subject);
+}
+
+aclnnStatus plan(const Entry& entry, const Call& call, uint64_t* workspace_size, aclOpExecutor** executor) {
+    const Revision revision = current_revision();
+    Case subject(call, current_profile(), revision);
     std::unique_ptr<meta::PreparedCall> prepared;
-    if (Finding finding = prepare(subject, &prepared)) return fail(finding.code, std::move(finding.message));
+    Finding finding = judge(subject);
+    if (!finding) finding = prepare(subject, &prepared);
+    if (finding) {
+        finding->accepted_by = accepting_profiles(call, revision);
+        return ops::fail(std::move(*finding));
+    }
     return meta::publish(api_name(entry.version), std::move(prepared), workspace_size, executor);
+}
+
+void report(const Entry& entry, Call& call) {
+    const aclAttnCheckOptions* options = entry.options;
+    const bool chooses_profile = options != nullptr && options->profile != ACL_ATTN_PROFILE_UNSET;
+    const bool chooses_rules = options != nullptr && options->rules != ACL_ATTN_RULES_UNSET;
+    call.is_sketch = true;
+    call.is_largest = options != nullptr && options->lengthsHaveNoValues;
+    call.has_workspace_size = call.has_executor = true;
+    *entry.report = make_report(call, chooses_profile ? static_cast<Profile>(options->profile) : current_profile(),
+                                chooses_rules ? static_cast<Revision>(options->rules) : current_revision());
 }
 
 }  // namespace
@@ -47,7 +66,7 @@ aclnnStatus phase_one(
     int64_t innerPrecise, int64_t blockSize, int64_t antiquantMode, bool softmaxLseFlag, int64_t keyAntiquantMode,
     int64_t valueAntiquantMode, int64_t queryQuantMode, int64_t pseType, const aclTensor* attentionOut,
     const aclTensor* softmaxLse, uint64_t* workspaceSize, aclOpExecutor** executor) noexcept {
-    return guarded(entry.api, ACLNN_ERR_INNER_CREATE_EXECUTOR, ACLNN_ERR_INNER, [&] {
+    return guarded(entry.api, ACLNN_ERR_INNER_CREATE_EXECUTOR, ACLNN_ERR_INNER, [&]() -> aclnnStatus {
         Call call;
         call.key.handle = key;
         call.value.handle = value;
@@ -99,7 +118,13 @@ aclnnStatus phase_one(
         call.value_antiquant_mode = valueAntiquantMode;
         call.query_quant_mode = queryQuantMode;
         call.pse_type = pseType;
-        return plan(entry, call, workspaceSize, executor);
+        call.version = entry.version;
+        call.inputs = kInputsOf[entry.version - 1];
+        call.is_largest = entry.wanted == Wanted::largest_workspace;
+        resolve(call);
+        if (entry.wanted != Wanted::report) return plan(entry, call, workspaceSize, executor);
+        report(entry, call);
+        return ACLNN_SUCCESS;
     });
 }
 

@@ -6,16 +6,21 @@
 
 #include <cstdint>
 
+#include "acl_attn/rules.h"
 #include "aclnn/acl_meta.h"
+#include "ops/fused_infer_attention_score/report.h"
 
 namespace acl_attn::ops::fia {
 
-enum class Wanted : uint8_t { executor, largest_workspace };
+enum class Wanted : uint8_t { executor, largest_workspace, report };
 
 struct Entry {
     const char* api;  // for messages
     int version = 5;
     Wanted wanted = Wanted::executor;
+    // Of a report only. Options may be null.
+    const aclAttnCheckOptions* options = nullptr;
+    Report* report = nullptr;
 };
 
 aclnnStatus phase_one(

@@ -24,6 +24,7 @@ struct Extents {
     std::vector<Extent> inputs, outputs;
 };
 
+// Of a sketch, tensors without an address are left out.
 Extents extents_of(const Case& subject);
 
 // HOST-C-02 and 03: every tensor has an address that its elements can have, and no output lies on another tensor.

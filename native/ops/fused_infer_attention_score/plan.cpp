@@ -84,7 +84,7 @@ void place_mask(const Case& c, engine::Problem& p) {
     p.mask_row_stride = mask.columns;
     for (int64_t b = 0; b < c.batch; ++b) {
         engine::Sequence& s = p.sequences[b];
-        s.band = geometry::visible_band(c.sparse_mode(), c.has_window(), c.call.pre_tokens, c.call.next_tokens,
+        s.band = geometry::visible_band(c.sparse_mode(), c.has_window(), c.pre_tokens, c.next_tokens,
                                         s.q_len, s.kv_len);
         s.mask_offset = geometry::mask_origin(mask, b);
     }

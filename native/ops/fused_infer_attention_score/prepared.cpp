@@ -180,13 +180,23 @@ private:
 
 }  // namespace
 
+namespace {
+
+Finding beyond_engine(const engine::Problem& problem) {
+    const std::string feature = engine::unsupported(problem);
+    if (feature.empty()) return {};
+    return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
+}
+
+}  // namespace
+
+Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : beyond_engine(make_problem(c)); }
+
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     auto planned = std::make_shared<Planned>();
     if (!c.is_empty) {
         engine::Problem problem = make_problem(c);
-        if (const std::string feature = engine::unsupported(problem); !feature.empty()) {
-            return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
-        }
+        if (Finding finding = beyond_engine(problem)) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
             return {};

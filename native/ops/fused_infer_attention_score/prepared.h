@@ -15,4 +15,7 @@ namespace acl_attn::ops::fia {
 // `subject` has passed all rules; nothing of it is kept. Refuses what the engine does not do yet.
 Finding prepare(const Case& subject, std::unique_ptr<meta::PreparedCall>* prepared);
 
+// The same refusal, for those who only ask.
+Finding unsupported(const Case& subject);
+
 }  // namespace acl_attn::ops::fia

@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "ops/fused_infer_attention_score/rules.h"
 
@@ -24,8 +27,12 @@ Finding plain_count(const char* name, const std::vector<int64_t>& lengths, int64
     return violated(name, text("1 entry or at least ", batch, ", the sequences of query"), text(count));
 }
 
+// What no value is known of cannot be wrong.
+const std::vector<int64_t>* q_values(const Case& c) { return c.call.is_largest ? nullptr : c.q_lengths; }
+const std::vector<int64_t>* kv_values(const Case& c) { return c.call.is_largest ? nullptr : c.kv_lengths; }
+
 Finding q_count(const Case& c) {
-    if (c.q_lengths == nullptr || c.is_packed()) return {};
+    if (q_values(c) == nullptr || c.is_packed()) return {};
     return plain_count(kQ, *c.q_lengths, c.batch);
 }
 
@@ -53,15 +60,15 @@ Finding ascending(const char* name, const std::vector<int64_t>& totals, const Ca
 }
 
 Finding q_sign(const Case& c) {
-    return c.q_lengths == nullptr ? Finding{} : not_negative(kQ, *c.q_lengths, used(c, *c.q_lengths));
+    return q_values(c) == nullptr ? Finding{} : not_negative(kQ, *c.q_lengths, used(c, *c.q_lengths));
 }
 
 Finding q_ascending(const Case& c) {
-    return c.q_lengths == nullptr || !c.is_packed() ? Finding{} : ascending(kQ, *c.q_lengths, c);
+    return q_values(c) == nullptr || !c.is_packed() ? Finding{} : ascending(kQ, *c.q_lengths, c);
 }
 
 Finding q_within(const Case& c) {
-    if (c.q_lengths == nullptr || c.is_packed()) return {};
+    if (q_values(c) == nullptr || c.is_packed()) return {};
     for (size_t i = 0; i < used(c, *c.q_lengths); ++i) {
         if ((*c.q_lengths)[i] > c.q.tokens) {
             return violated(entry(kQ, i), text("at most ", c.q.tokens, ", the token axis of query"),
@@ -72,44 +79,50 @@ Finding q_within(const Case& c) {
 }
 
 Finding kv_count_packed(const Case& c) {
-    if (c.kv_lengths == nullptr || !c.is_packed()) return {};
+    if (kv_values(c) == nullptr || !c.is_packed()) return {};
     const int64_t count = static_cast<int64_t>(c.kv_lengths->size());
     if (count == c.batch) return {};
     std::string fix;
     if (count == c.batch + 1 && c.packs_kv() && looks_like_cu_seqlens(*c.kv_lengths)) fix = cu_seqlens_hint(kKv);
-    if (count == c.batch - 1 && looks_like_cu_seqlens(*c.q_lengths)) fix = cu_seqlens_hint(kQ);
+    if (count == c.batch - 1 && c.q_lengths != nullptr && looks_like_cu_seqlens(*c.q_lengths)) fix = cu_seqlens_hint(kQ);
     return violated(kKv, text(c.batch, " entries, as many as actualSeqLengths"), text(count), fix);
 }
 
 Finding kv_count(const Case& c) {
-    if (c.kv_lengths == nullptr || c.is_packed()) return {};
+    if (kv_values(c) == nullptr || c.is_packed()) return {};
     return plain_count(kKv, *c.kv_lengths, c.batch);
 }
 
 Finding kv_sign(const Case& c) {
-    return c.kv_lengths == nullptr ? Finding{} : not_negative(kKv, *c.kv_lengths, used(c, *c.kv_lengths));
+    return kv_values(c) == nullptr ? Finding{} : not_negative(kKv, *c.kv_lengths, used(c, *c.kv_lengths));
 }
 
 Finding kv_ascending(const Case& c) {
-    return c.kv_lengths == nullptr || !c.packs_kv() ? Finding{} : ascending(kKv, *c.kv_lengths, c);
+    return kv_values(c) == nullptr || !c.packs_kv() ? Finding{} : ascending(kKv, *c.kv_lengths, c);
 }
 
-// Paged lengths are held against the block table, which is the only bound they have.
+// Products hold lengths against the longest member of a list. Paged ones have the block table as their only bound,
+// except where products take its whole width for the length.
 Finding kv_within(const Case& c) {
-    if (c.kv_lengths == nullptr || c.is_packed() || c.storage == Storage::paged) return {};
-    for (size_t b = 0; b < static_cast<size_t>(c.batch); ++b) {
+    if (kv_values(c) == nullptr || c.is_packed()) return {};
+    if (c.is_paged() && (c.is_host() || !c.is_anti())) return {};
+    const size_t members = c.is_host() && c.is_list() ? c.k.size() : 1;
+    const size_t count = std::min(static_cast<size_t>(c.batch), members > 1 ? members : used(c, *c.kv_lengths));
+    for (size_t b = 0; b < count; ++b) {
         const size_t i = c.kv_lengths->size() == 1 ? 0 : b;
-        const size_t m = c.storage == Storage::list ? b : 0;
-        if ((*c.kv_lengths)[i] > c.k[m].tokens) {
-            return violated(entry(kKv, i), text("at most ", c.k[m].tokens, ", the token axis of key[", m, "]"),
-                            text((*c.kv_lengths)[i]));
-        }
+        if (i >= c.kv_lengths->size()) break;
+        const int64_t limit = members > 1 ? c.k[b].tokens : c.product_kv;
+        if ((*c.kv_lengths)[i] <= limit) continue;
+        return violated(entry(kKv, i),
+                        c.is_paged() ? text("at most ", limit, ", what the columns of blockTable hold")
+                                     : text("at most ", limit, ", the token axis of key[", members > 1 ? b : 0, "]"),
+                        text((*c.kv_lengths)[i]));
     }
     return {};
 }
 
 Finding q_total(const Case& c) {
-    if (c.q_lengths == nullptr || !c.is_packed() || c.q_lengths->back() == c.q.tokens) return {};
+    if (q_values(c) == nullptr || !c.is_packed() || c.q_lengths->back() == c.q.tokens) return {};
     const int64_t last = c.q_lengths->back();
     return violated(entry(kQ, c.q_lengths->size() - 1), text("T = ", c.q.tokens, ", the token axis of query"),
                     text(last),
@@ -119,7 +132,7 @@ Finding q_total(const Case& c) {
 }
 
 Finding kv_total(const Case& c) {
-    if (c.kv_lengths == nullptr || !c.packs_kv() || c.k.empty() || c.kv_lengths->back() == c.k[0].tokens) return {};
+    if (kv_values(c) == nullptr || !c.packs_kv() || c.k.empty() || c.kv_lengths->back() == c.k[0].tokens) return {};
     const int64_t last = c.kv_lengths->back();
     return violated(entry(kKv, c.kv_lengths->size() - 1), text("T = ", c.k[0].tokens, ", the token axis of key"),
                     text(last),
@@ -138,20 +151,45 @@ Finding paged_kv_given(const Case& c) {
     return violated(kKv, "with a blockTable, the number of keys of each sequence", "nothing");
 }
 
+Finding only_packed_mla(const Case& c) {
+    if (c.quantisation != Quantisation::mla || c.q_lengths == nullptr || c.is_packed()) return {};
+    return violated(kQ, "nothing in fully quantised decode MLA whose queries are not packed",
+                    text(c.q_lengths->size(), " entries"));
+}
+
+Finding slopes_over_equal_lengths(const Case& c) {
+    if (!c.has_slopes() || c.call.is_largest) return {};
+    for (size_t b = 0; b < c.q_tokens.size(); ++b) {
+        if (c.q_tokens[b].count == c.kv_tokens[b].count) continue;
+        return violated(entry(kKv, b), text(c.q_tokens[b].count, ", the query tokens of the sequence, with pseType ",
+                                            c.call.pse_type),
+                        text(c.kv_tokens[b].count));
+    }
+    return {};
+}
+
 constexpr Rule<Case> kRules[] = {
-    {"ASL-S-02", Tier::single, q_count},
-    {"ASL-S-06", Tier::single, q_sign},
-    {"ASL-S-03", Tier::single, q_ascending},
-    {"ASL-S-05", Tier::single, q_within},
-    {"ASL-S-07", Tier::single, kv_count_packed},
-    {"ASL-S-08", Tier::single, kv_count},
-    {"ASL-S-12", Tier::single, kv_sign},
-    {"ASL-S-09", Tier::single, kv_ascending},
-    {"ASL-S-11", Tier::single, kv_within},
-    {"ASL-S-04", Tier::single, q_total},
-    {"ASL-S-10", Tier::single, kv_total},
-    {"ASL-E-02", Tier::existence, packed_kv_given},
-    {"ASL-E-03", Tier::existence, paged_kv_given},
+    {"ASL-S-02", Tier::single, q_count, kEverywhere, kQ, "unless queries are packed, there is one entry for all, or at "
+     "least one for each sequence"},
+    {"ASL-S-06", Tier::single, q_sign, kEverywhere, kQ, "entries are not negative"},
+    {"ASL-S-03", Tier::single, q_ascending, kEverywhere, kQ, "totals of packed queries do not descend"},
+    {"ASL-S-05", Tier::single, q_within, kEverywhere, kQ, "lengths lie within query's token axis"},
+    {"ASL-S-07", Tier::single, kv_count_packed, kEverywhere, kKv, "with packed queries there are as many entries as in "
+     "actualSeqLengths"},
+    {"ASL-S-08", Tier::single, kv_count, kEverywhere, kKv, "unless queries are packed, there is one entry for all, or at "
+     "least one for each sequence"},
+    {"ASL-S-12", Tier::single, kv_sign, kEverywhere, kKv, "entries are not negative"},
+    {"ASL-S-09", Tier::single, kv_ascending, kEverywhere, kKv, "totals of packed keys do not descend"},
+    {"ASL-S-11", Tier::single, kv_within, kEverywhere, kKv, "lengths lie within key's token axis; in a list, products "
+     "look at the longest member"},
+    {"ASL-S-04", Tier::single, q_total, kEverywhere, kQ, "the last total is the number of query's tokens"},
+    {"ASL-S-10", Tier::single, kv_total, kEverywhere, kKv, "the last total is the number of key's tokens"},
+    {"ASL-E-02", Tier::existence, packed_kv_given, kEverywhere, kKv, "packed keys come with actualSeqLengthsKv"},
+    {"ASL-E-03", Tier::existence, paged_kv_given, kEverywhere, kKv, "paged keys come with actualSeqLengthsKv"},
+    {"ASL-X-01", Tier::cross, slopes_over_equal_lengths, page_only(kProducts), kKv, "with pseType 2 or 3 a sequence has "
+     "as many keys as query tokens", Known::lengths},
+    {"ASL-X-02", Tier::cross, only_packed_mla, kProducts, kQ, "fully quantised decode MLA has actualSeqLengths only if "
+     "queries are packed"},
 };
 
 }  // namespace

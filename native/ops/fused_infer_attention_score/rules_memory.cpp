@@ -105,17 +105,21 @@ Finding all_addressed(const Case& c) { return addresses_fit(extents_of(c)); }
 Finding none_overlaps(const Case& c) { return outputs_apart(extents_of(c)); }
 
 constexpr Rule<Case> kRules[] = {
-    {"PA-C-05", Tier::consistency, all_dense},
-    {"HOST-C-04", Tier::consistency, whole_bytes},
-    {"HOST-C-02", Tier::consistency, all_addressed},
-    {"HOST-C-03", Tier::consistency, none_overlaps},
+    {"PA-C-05", Tier::consistency, all_dense, kHostOnly, "", "tensors are contiguous, except paged caches and their "
+     "scales"},
+    {"HOST-C-04", Tier::consistency, whole_bytes, kHostOnly, "", "no row of 4-bit elements begins in the middle of a "
+     "byte"},
+    {"HOST-C-02", Tier::consistency, all_addressed, kHostOnly, "", "every tensor has an address that fits its elements, "
+     "with room for them"},
+    {"HOST-C-03", Tier::consistency, none_overlaps, kHostOnly, "", "no output lies on another tensor"},
 };
 
 }  // namespace
 
 Extents extents_of(const Case& c) {
     Extents extents;
-    const auto add = [](const Touched& touched, std::vector<Extent>& to) {
+    const auto add = [&](const Touched& touched, std::vector<Extent>& to) {
+        if (c.call.is_sketch && touched.tensor->data == nullptr) return;
         const size_t alignment = static_cast<size_t>(std::max(meta::dtype_bits(touched.tensor->dtype) / 8, 1));
         to.push_back({touched.index, touched.member, byte_span(*touched.tensor), alignment, touched.tensor->data});
     };

@@ -1,86 +1,32 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
+//
+// Rotary parts in tensors of their own: what goes with them. Their shapes are in rules_rope_shapes.cpp.
 #include <iterator>
 #include <string>
 
 #include "ops/fused_infer_attention_score/rules.h"
-#include "ops/tensors.h"
+#include "ops/fused_infer_attention_score/shorthand.h"
 
 namespace acl_attn::ops::fia {
 namespace {
 
 Finding rope_types(const Case& c) {
     if (!c.has_rope()) return {};
-    const aclDataType wanted = c.is_full_quant() ? ACL_BF16 : c.query->dtype;
     for (const Input input : {kQueryRope, kKeyRope}) {
-        const aclDataType dtype = c.extra[input]->dtype;
-        if (dtype == wanted) continue;
-        return violated(kInputNames[input], text("dtype ", meta::dtype_name(wanted)), meta::dtype_name(dtype));
+        if (!is_16bit(c.extra[input]->dtype)) {
+            return dtype_refused(kInputNames[input], "FLOAT16 or BF16", c.extra[input]->dtype);
+        }
     }
     return {};
 }
 
-int64_t key_rope_dim(const Case& c) {
-    return c.storage == Storage::paged ? c.k_rope_cache.dim : c.k_rope.dim;
-}
-
-Finding rope_dims(const Case& c) {
-    constexpr int64_t limit = 64;
+Finding rope_dim(const Case& c) {
+    constexpr int64_t product = 64;
     if (!c.has_rope()) return {};
-    if (c.q_rope.dim < 1 || c.q_rope.dim > limit) {
-        return violated("queryRope", text("a head dim of 1 to ", limit), text(c.q_rope.dim));
-    }
-    if (key_rope_dim(c) == c.q_rope.dim) return {};
-    return violated("keyRope", text("queryRope's head dim ", c.q_rope.dim), text(key_rope_dim(c)));
-}
-
-Finding query_rope_shape(const Case& c) {
-    if (!c.has_rope()) return {};
-    int64_t wanted[4];
-    geometry::shape(c.layout->query, {c.q.batch, c.q.tokens, c.heads, c.q_rope.dim}, wanted);
-    const int rank = geometry::rank(c.layout->query);
-    if (has_shape(*c.extra[kQueryRope], wanted, rank)) return {};
-    return violated("queryRope", text("shape ", dims_text(wanted, rank), ", query's but for the head dim"),
-                    shape_text(*c.extra[kQueryRope]));
-}
-
-// One tensor for all sequences, even where keys are a list.
-Finding key_rope_shape(const Case& c) {
-    if (!c.has_rope() || c.storage == Storage::paged) return {};
-    const int64_t batch = c.storage == Storage::list ? c.batch : c.k.front().batch;
-    int64_t wanted[4];
-    geometry::shape(c.layout->query, {batch, c.k.front().tokens, c.kv_heads, c.q_rope.dim}, wanted);
-    const int rank = geometry::rank(c.layout->query);
-    bool fits = has_shape(*c.extra[kKeyRope], wanted, rank);
-    for (const geometry::Extents& member : c.k) fits = fits && member.tokens == c.k.front().tokens;
-    if (fits) return {};
-    return violated("keyRope", text("shape ", dims_text(wanted, rank), ", key's but for the head dim",
-                                    c.storage == Storage::list ? ", and members of one length" : ""),
-                    shape_text(*c.extra[kKeyRope]));
-}
-
-Finding key_rope_cache(const Case& c) {
-    if (!c.has_rope() || c.storage != Storage::paged) return {};
-    const geometry::CacheExtents& e = c.k_rope_cache;
-    const bool fits = e.blocks == c.k_cache.blocks && e.block_size == c.k_cache.block_size &&
-                      e.heads == c.k_cache.heads && (c.cache != geometry::CacheOrder::nz || e.chunk == 16);
-    if (fits) return {};
-    return violated("keyRope",
-                    text("a cache ", geometry::axes(c.cache), " of ", c.k_cache.blocks, " blocks of ",
-                         c.k_cache.block_size, " tokens and ", c.k_cache.heads, " heads, as key"),
-                    shape_text(*c.extra[kKeyRope]));
-}
-
-// Decode MLA takes values out of key, so value must look like it, though it is not read.
-Finding value_like_key(const Case& c) {
-    if (!c.value_is_key() || c.dim_v == c.dim) return {};
-    return violated("value", text("key's head dim ", c.dim, " with ropes: values are keys then"), text(c.dim_v));
-}
-
-Finding no_antiquant(const Case& c) {
-    if (!c.has_rope() || c.quantisation != Quantisation::anti) return {};
-    return violated("queryRope", "nothing with keys of another dtype than query",
-                    text("shape ", shape_text(*c.extra[kQueryRope])));
+    const int64_t dim = c.q_rope.dim;
+    if (c.is_host() ? dim >= 1 && dim <= product : dim == product) return {};
+    return violated("queryRope", text("a head dim of ", c.is_host() ? "1 to " : "", product), text(dim));
 }
 
 Finding no_prefix(const Case& c) {
@@ -89,24 +35,84 @@ Finding no_prefix(const Case& c) {
                     text("shape ", shape_text(*c.extra[kKeySharedPrefix])));
 }
 
-Finding no_rope_with(const Case& c) {
-    if (!c.has_rope()) return {};
-    if (c.quantisation != Quantisation::per_tensor && c.quantisation != Quantisation::gqa_f8) return {};
-    return violated("queryRope", "nothing with this quantisation",
-                    text("shape ", shape_text(*c.extra[kQueryRope])),
-                    "decode MLA has queryQuantMode 3 and the other modes 0");
+Finding no_pse(const Case& c) {
+    return c.has_rope() && c.extra[kPseShift] != nullptr ? excluded(c, kPseShift, "ropes") : Finding{};
 }
 
+Finding no_slopes(const Case& c) {
+    if (!c.has_rope() || !c.has_slopes()) return {};
+    return violated("pseType", "0 with ropes", text(c.call.pse_type));
+}
+
+Finding no_antiquant(const Case& c) {
+    return c.has_rope() && c.is_anti() ? excluded(c, kQueryRope, "keys of another dtype than query") : Finding{};
+}
+
+// Products ask the attribute itself, so that one head with 0 for "as many" is refused.
+Finding mla_kv_heads(const Case& c) {
+    if (!c.is_decode_mla() || c.call.num_key_value_heads == 1) return {};
+    return violated("numKeyValueHeads", "1, spelled out, in decode MLA", text(c.call.num_key_value_heads));
+}
+
+Finding quant_mla_queries(const Case& c) {
+    if (c.call.is_largest || !c.is_decode_mla() || !c.is_full_quant()) return {};
+    if (c.product_q >= 1 && c.product_q <= 16) return {};
+    return violated("query", "1 to 16 tokens a sequence in fully quantised decode MLA", text(c.product_q));
+}
+
+Finding mla_no_padding(const Case& c) {
+    if (!c.is_decode_mla()) return {};
+    return first_excluded(c, {kQueryPaddingSize, kKvPaddingSize}, "decode MLA");
+}
+
+Finding mla_no_list(const Case& c) { return c.is_decode_mla() && c.is_list() ? no_list(c, "decode MLA") : Finding{}; }
+
+Finding prefill_not_quantised(const Case& c) {
+    if (!c.is_prefill_mla() || !c.is_full_quant()) return {};
+    return dtype_refused("query", "FLOAT16 or BF16 in prefill MLA", c.query->dtype);
+}
+
+Finding reserved_absent(const Case& c) {
+    if (!c.is_strict() || c.extra[kKeyRopeAntiquantScale] == nullptr) return {};
+    return violated("keyRopeAntiquantScale", "nothing: it is reserved",
+                    text("shape ", shape_text(*c.extra[kKeyRopeAntiquantScale])));
+}
+
+Finding key_rope_dense(const Case& c) {
+    if (!c.has_rope() || c.is_paged() || c.extra[kKeyRope]->is_contiguous()) return {};
+    return violated("keyRope", "a contiguous tensor", text("strides ", strides_text(*c.extra[kKeyRope])));
+}
+
+Finding older_rope_alone(const Case& c) {
+    if (!c.has_rope()) return {};
+    if (Finding f = first_excluded(c, {kQueryPaddingSize, kKvPaddingSize}, "ropes")) return f;
+    if (c.is_list()) return no_list(c, "ropes");
+    return c.is_post_quant() ? dtype_refused("attentionOut", "FLOAT16 or BF16 with ropes", c.out->dtype) : Finding{};
+}
+
+constexpr const char* kRopes = "queryRope, keyRope";
+
 constexpr Rule<Case> kRules[] = {
-    {"DQF-X-32", Tier::existence, no_rope_with},  // with DQF-X-55
-    {"ROPE-X-10", Tier::existence, no_antiquant},
-    {"ROPE-X-07", Tier::existence, no_prefix},
-    {"ROPE-S-01", Tier::single, rope_types},  // with ROPE-X-06 and DQF-X-05
-    {"ROPE-S-02", Tier::single, rope_dims},   // with ROPE-C-01
-    {"ROPE-X-02", Tier::consistency, query_rope_shape},
-    {"ROPE-X-03", Tier::consistency, key_rope_shape},  // with ROPE-X-05 and COM-C-33
-    {"ROPE-X-04", Tier::consistency, key_rope_cache},
-    {"COM-C-20", Tier::consistency, value_like_key},
+    {"ROPE-S-01", Tier::single, rope_types, kEverywhere, kRopes, "both ropes are FLOAT16 or BF16", Known::tensors},
+    {"ROPE-S-02", Tier::single, rope_dim, kEverywhere, "queryRope", "ropes have head dim 64; profile host takes smaller "
+     "ones"},
+    {"ROPE-X-18", Tier::existence, reserved_absent, and_host(page_only(kProducts)), "keyRopeAntiquantScale", "the "
+     "reserved parameter is not given", Known::tensors},
+    {"ROPE-X-07", Tier::cross, no_prefix, kEverywhere, "keySharedPrefix", "ropes have no shared prefix"},
+    {"ROPE-X-08", Tier::cross, no_pse, kProducts, "pseShift", "ropes have no pseShift"},
+    {"ROPE-X-09", Tier::cross, no_slopes, page_only(kProducts), "pseType", "ropes have no slopes"},
+    {"ROPE-X-13", Tier::cross, mla_kv_heads, kProducts, "numKeyValueHeads", "in decode MLA numKeyValueHeads is 1, "
+     "spelled out"},
+    {"ROPE-X-14", Tier::cross, quant_mla_queries, kProducts, "query", "fully quantised decode MLA has 1 to 16 query tokens "
+     "a sequence"},
+    {"ROPE-X-15", Tier::cross, mla_no_padding, kProducts, "queryPaddingSize, kvPaddingSize", "decode MLA has no left "
+     "padding"},
+    {"ROPE-X-16", Tier::cross, mla_no_list, kProducts, "key, value", "decode MLA has no tensor list"},
+    {"ROPE-X-17", Tier::cross, prefill_not_quantised, page_only(kProducts), "query", "prefill MLA is not fully quantised"},
+    {"ROPE-X-19", Tier::cross, key_rope_dense, newest_only(kProducts), "keyRope", "keyRope is contiguous unless paged"},
+    {"ROPE-X-20", Tier::cross, older_rope_alone, kOlder, "queryPaddingSize, kvPaddingSize, key, attentionOut", "ropes have "
+     "no left padding, no tensor list and no quantised output"},
+    {"ROPE-X-10", Tier::cross, no_antiquant, kEverywhere, kRopes, "ropes have keys of query's type"},
 };
 
 }  // namespace

@@ -7,15 +7,15 @@
 #include <iterator>
 
 #include "ops/fused_infer_attention_score/rules.h"
-#include "ops/tensors.h"
+#include "ops/fused_infer_attention_score/shorthand.h"
 
 namespace acl_attn::ops::fia {
 namespace {
 
 constexpr Input kTensors[] = {kDeqScale1,          kQuantScale1,         kDeqScale2,
-                              kAntiquantScale,     kAntiquantOffset,     kKeyAntiquantScale,
-                              kKeyAntiquantOffset, kValueAntiquantScale, kValueAntiquantOffset,
-                              kDequantScaleQuery};
+                              kDequantScaleQuery,  kAntiquantScale,      kAntiquantOffset,
+                              kKeyAntiquantScale,  kKeyAntiquantOffset,  kValueAntiquantScale,
+                              kValueAntiquantOffset};
 
 struct Class {
     const char* name;
@@ -43,49 +43,57 @@ Class class_of(Quantisation quantisation) {
     return {"", {}};
 }
 
+Finding none_of_quantisation(const Case& c) {
+    if (!c.is_plain_quant()) return {};
+    for (const Input input : kTensors) {
+        if (c.extra[input] != nullptr) return excluded(c, input, class_of(c.quantisation).name);
+    }
+    return {};
+}
+
 Finding only_used_tensors(const Case& c) {
+    if (!c.is_strict()) return {};
     const Class own = class_of(c.quantisation);
     for (const Input input : kTensors) {
         if (c.extra[input] == nullptr) continue;
         if (std::find(std::begin(own.used), std::end(own.used), input) != std::end(own.used)) continue;
-        return violated(kInputNames[input], text("nothing with ", own.name),
-                        text("shape ", shape_text(*c.extra[input])));
+        return excluded(c, input, own.name);
     }
     return {};
 }
 
 Finding only_used_modes(const Case& c) {
+    if (!c.is_strict()) return {};
     const Call& call = c.call;
-    const bool own_modes = c.quantisation == Quantisation::mla || c.quantisation == Quantisation::gqa_f8 ||
-                           c.quantisation == Quantisation::mx_f8;
-    const bool anti = c.quantisation == Quantisation::anti;
+    const bool own_modes = c.is_full_quant() && c.quantisation != Quantisation::per_tensor;
     const struct {
         const char* name;
         int64_t value;
-        bool used;
+        bool is_used;
     } modes[] = {
         {"queryQuantMode", call.query_quant_mode, own_modes},
-        {"keyAntiquantMode", call.key_antiquant_mode, own_modes || anti},
-        {"valueAntiquantMode", call.value_antiquant_mode, own_modes || anti},
-        {"antiquantMode", call.antiquant_mode, anti},  // DQA-E-03
+        {"keyAntiquantMode", call.key_antiquant_mode, own_modes || c.is_anti()},
+        {"valueAntiquantMode", call.value_antiquant_mode, own_modes || c.is_anti()},
+        {"antiquantMode", call.antiquant_mode, c.is_anti()},  // DQA-E-03
     };
     for (const auto& mode : modes) {
-        if (mode.value == 0 || mode.used) continue;
+        if (mode.value == 0 || mode.is_used) continue;
         return violated(mode.name, text("0 with ", class_of(c.quantisation).name), text(mode.value));
     }
     return {};
 }
 
-Finding reserved_absent(const Case& c) {
-    const meta::Tensor* scale = c.extra[kKeyRopeAntiquantScale];
-    if (scale == nullptr) return {};
-    return violated("keyRopeAntiquantScale", "nothing: it is reserved", text("shape ", shape_text(*scale)));
-}
+constexpr const char* kAll =
+    "deqScale1, quantScale1, deqScale2, dequantScaleQuery, antiquantScale, antiquantOffset, keyAntiquantScale, "
+    "keyAntiquantOffset, valueAntiquantScale, valueAntiquantOffset";
 
 constexpr Rule<Case> kRules[] = {
-    {"HOST-E-03", Tier::single, only_used_modes},
-    {"DQN-E-01", Tier::existence, only_used_tensors},  // with DQF-E-02 to 04, 08 to 10, 13, 15
-    {"ROPE-X-18", Tier::existence, reserved_absent},
+    {"HOST-E-03", Tier::existence, only_used_modes, and_host(page_only(kProducts)), "queryQuantMode, keyAntiquantMode, "
+     "valueAntiquantMode, antiquantMode", "modes that the call's class has no use for are 0", Known::tensors},
+    {"DQN-E-01", Tier::existence, none_of_quantisation, and_host(kAscend950), kAll, "calls that are not quantised have no "
+     "parameter of quantisation", Known::tensors},
+    {"HOST-E-04", Tier::existence, only_used_tensors, and_host(page_only(kProducts)), kAll, "parameters of quantisation "
+     "that the call's class has no use for are not given", Known::tensors},
 };
 
 }  // namespace

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reports: what is wrong with a call, without preparing it.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "acl_attn/rules.h"
+#include "meta/api.h"
+#include "ops/fused_infer_attention_score/entry.h"
+#include "ops/report_handle.h"
+
+using namespace acl_attn;
+using namespace acl_attn::ops::fia;
+
+namespace {
+
+aclnnStatus check_options(const aclAttnCheckOptions& options) {
+    if (options.version < 1 || options.version > 5) {
+        return fail(ACLNN_ERR_PARAM_INVALID, text("options->version: expected 1 to 5, got ", options.version));
+    }
+    if (options.profile < ACL_ATTN_PROFILE_UNSET || options.profile >= ACL_ATTN_PROFILE_COUNT) {
+        return fail(ACLNN_ERR_PARAM_INVALID,
+                    text("options->profile: expected a profile, got ", static_cast<int>(options.profile)));
+    }
+    if (options.rules < ACL_ATTN_RULES_UNSET || options.rules > ACL_ATTN_RULES_NEWEST) {
+        return fail(ACLNN_ERR_PARAM_INVALID,
+                    text("options->rules: expected an edition of the rules, got ", static_cast<int>(options.rules)));
+    }
+    return ACLNN_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+aclnnStatus aclAttnCheckFusedInferAttentionScore(
+    const aclTensor* query, const aclTensorList* key, const aclTensorList* value, const aclTensor* pseShiftOptional,
+    const aclTensor* attenMaskOptional, const aclIntArray* actualSeqLengthsOptional,
+    const aclIntArray* actualSeqLengthsKvOptional, const aclTensor* deqScale1Optional,
+    const aclTensor* quantScale1Optional, const aclTensor* deqScale2Optional, const aclTensor* quantScale2Optional,
+    const aclTensor* quantOffset2Optional, const aclTensor* antiquantScaleOptional,
+    const aclTensor* antiquantOffsetOptional, const aclTensor* blockTableOptional,
+    const aclTensor* queryPaddingSizeOptional, const aclTensor* kvPaddingSizeOptional,
+    const aclTensor* keyAntiquantScaleOptional, const aclTensor* keyAntiquantOffsetOptional,
+    const aclTensor* valueAntiquantScaleOptional, const aclTensor* valueAntiquantOffsetOptional,
+    const aclTensor* keySharedPrefixOptional, const aclTensor* valueSharedPrefixOptional,
+    const aclIntArray* actualSharedPrefixLenOptional, const aclTensor* queryRopeOptional,
+    const aclTensor* keyRopeOptional, const aclTensor* keyRopeAntiquantScaleOptional,
+    const aclTensor* dequantScaleQueryOptional, const aclTensor* learnableSinkOptional,
+    const aclIntArray* qStartIdxOptional, const aclIntArray* kvStartIdxOptional, int64_t numHeads, double scaleValue,
+    int64_t preTokens, int64_t nextTokens, char* inputLayout, int64_t numKeyValueHeads, int64_t sparseMode,
+    int64_t innerPrecise, int64_t blockSize, int64_t antiquantMode, bool softmaxLseFlag, int64_t keyAntiquantMode,
+    int64_t valueAntiquantMode, int64_t queryQuantMode, int64_t pseType, const aclTensor* attentionOut,
+    const aclTensor* softmaxLse, const aclAttnCheckOptions* options, aclAttnReport** report) {
+    constexpr const char* api = "aclAttnCheckFusedInferAttentionScore";
+    return meta::entry(api, [&]() -> aclnnStatus {
+        if (report == nullptr) return meta::null_result("report");
+        if (options != nullptr) {
+            if (const aclnnStatus status = check_options(*options)) return status;
+        }
+        Report found;
+        const Entry entry{api, options == nullptr ? 5 : options->version, Wanted::report, options, &found};
+        const aclnnStatus status = phase_one(
+            entry,
+            query, key, value, pseShiftOptional, attenMaskOptional, actualSeqLengthsOptional,
+            actualSeqLengthsKvOptional, deqScale1Optional, quantScale1Optional, deqScale2Optional,
+            quantScale2Optional, quantOffset2Optional, antiquantScaleOptional, antiquantOffsetOptional,
+            blockTableOptional, queryPaddingSizeOptional, kvPaddingSizeOptional,
+            keyAntiquantScaleOptional, keyAntiquantOffsetOptional, valueAntiquantScaleOptional,
+            valueAntiquantOffsetOptional, keySharedPrefixOptional, valueSharedPrefixOptional,
+            actualSharedPrefixLenOptional, queryRopeOptional, keyRopeOptional,
+            keyRopeAntiquantScaleOptional, dequantScaleQueryOptional, learnableSinkOptional,
+            qStartIdxOptional, kvStartIdxOptional, numHeads, scaleValue, preTokens, nextTokens,
+            inputLayout, numKeyValueHeads, sparseMode, innerPrecise, blockSize, antiquantMode,
+            softmaxLseFlag, keyAntiquantMode, valueAntiquantMode, queryQuantMode, pseType, attentionOut,
+            softmaxLse,
+            nullptr, nullptr);
+        if (status != ACLNN_SUCCESS) return status;
+        auto kept = std::make_shared<ops::KeptReport>(found.accepted_by);
+        for (Reported& reported : found.problems) kept->add(std::move(reported.problem), reported.is_target_limit);
+        *report = ops::publish(std::move(kept));
+        return ACLNN_SUCCESS;
+    });
+}
+
+}  // extern "C"
