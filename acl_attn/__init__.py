@@ -37,8 +37,12 @@ from .lse import LSE, merge_states
 from .masks import Mask
 from .memory import Buffer
 from .ops.attention import Plan, attention
+from .ops.describe_metadata import describe_metadata
 from .ops.features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .ops.fused_infer_attention_score import fused_infer_attention_score
+from .ops.kv_quant_sparse_attn_sharedkv import kv_quant_sparse_attn_sharedkv, kv_quant_sparse_attn_sharedkv_metadata
+from .ops.sparse_flash_mla import sparse_flash_mla, sparse_flash_mla_metadata
+from .ops.sparse_plan import SparsePlan
 from .tensor import Spec, Tensor
 
 __all__ = [
@@ -67,12 +71,14 @@ __all__ = [
     "Prefix",
     "QuantizedKV",
     "Rope",
+    "SparsePlan",
     "Spec",
     "Stream",
     "Tensor",
     "UnsupportedError",
     "attention",
     "dequantize_kv",
+    "describe_metadata",
     "environment",
     "fused_infer_attention_score",
     "get_cpu_target",
@@ -80,6 +86,8 @@ __all__ = [
     "get_include",
     "get_library",
     "get_num_threads",
+    "kv_quant_sparse_attn_sharedkv",
+    "kv_quant_sparse_attn_sharedkv_metadata",
     "live_objects",
     "merge_states",
     "pad_heads",
@@ -88,6 +96,8 @@ __all__ = [
     "set_cpu_target",
     "set_num_threads",
     "shutdown",
+    "sparse_flash_mla",
+    "sparse_flash_mla_metadata",
 ]
 
 __version__: str

@@ -37,10 +37,11 @@ LAYERS = (
     ("device", "memory"),
     ("tensor",),
     ("plan",),
-    ("ops.fia_call", "ops.features", "controls"),
-    ("ops.feature_arguments",),
-    ("ops.attention_call", "env"),
+    ("ops.fia_call", "ops.features", "ops.sparse_call", "controls"),
+    ("ops.feature_arguments", "ops.sparse_signatures", "ops.describe_metadata"),
+    ("ops.attention_call", "ops.sparse_arguments", "env"),
     ("ops.attention", "ops.fused_infer_attention_score", "cli"),
+    ("ops.sparse_plan", "ops.sparse_flash_mla", "ops.kv_quant_sparse_attn_sharedkv"),
     ("__init__", "ops.__init__", "__main__"),
 )
 # These use the package as its users do, plus the parts that need no library.
