@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rule says about a call: nothing, or a status code and a sentence of the form
-// "parameter: expected X, got Y; fix".
+// What a rule says about a call: nothing, or what is wrong, in parts, from which people get one sentence of the form
+// "parameter: expected X, got Y; fix". A finding that says nothing is a null pointer, so that rules cost no allocation
+// as long as they hold.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/opdev/op_errno.h"
@@ -13,16 +16,34 @@
 
 namespace acl_attn::ops {
 
-struct Finding {
+struct Problem {
     aclnnStatus code = 0;
-    std::string message;
+    std::string parameter, expected, got;
+    std::string fix;        // may be empty
+    const char* rule = "";  // its id; set by whoever evaluates the rule
+    uint32_t accepted_by = 0;  // bits of the profiles under which the whole call is fine; set where a call is refused
 
-    explicit operator bool() const { return code != 0; }
+    std::string sentence() const;
 };
 
-inline Finding refuse(aclnnStatus code, const std::string& parameter, const std::string& expected,
-                      const std::string& got, const std::string& fix) {
-    return {code, text(parameter, ": expected ", expected, ", got ", got, fix.empty() ? "" : "; ", fix)};
+class Finding {
+public:
+    Finding() = default;
+    explicit Finding(Problem problem) : problem_(std::make_unique<Problem>(std::move(problem))) {}
+
+    explicit operator bool() const { return problem_ != nullptr; }
+    Problem* operator->() { return problem_.get(); }
+    const Problem* operator->() const { return problem_.get(); }
+    Problem& operator*() { return *problem_; }
+    const Problem& operator*() const { return *problem_; }
+
+private:
+    std::unique_ptr<Problem> problem_;
+};
+
+inline Finding refuse(aclnnStatus code, std::string parameter, std::string expected, std::string got,
+                      std::string fix) {
+    return Finding(Problem{code, std::move(parameter), std::move(expected), std::move(got), std::move(fix)});
 }
 
 // A required pointer is null.
@@ -41,5 +62,16 @@ inline Finding violated(const std::string& parameter, const std::string& expecte
                         const std::string& fix = {}) {
     return refuse(ACLNN_ERR_INNER_TILING_ERROR, parameter, expected, got, fix);
 }
+
+inline Finding named(Finding finding, const char* id) {
+    if (finding) finding->rule = id;
+    return finding;
+}
+
+// Keeps the problem as the calling thread's recent error and returns its code.
+aclnnStatus fail(Problem problem) noexcept;
+
+// What the calling thread was refused for last; null if it was for no rule.
+const Problem* recent_problem() noexcept;
 
 }  // namespace acl_attn::ops

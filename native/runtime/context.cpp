@@ -95,6 +95,12 @@ aclError reset(const char* api, int32_t device, bool force) {
 
 }  // namespace
 
+int32_t current_device() noexcept {
+    if (device_count() == 1 || current == nullptr) return 0;
+    const auto context = find<Context>(Kind::context, current);
+    return context == nullptr ? 0 : context->device;
+}
+
 aclError current_context(std::shared_ptr<Context>* context) {
     *context = find<Context>(Kind::context, current);
     if (*context != nullptr) return ACL_SUCCESS;

@@ -15,8 +15,6 @@
 namespace acl_attn::runtime {
 namespace {
 
-constexpr long kMaxDevices = 64;
-
 int32_t count_devices() {
     const char* asked = std::getenv("ACL_ATTN_DEVICE_COUNT");
     if (asked == nullptr) return 1;

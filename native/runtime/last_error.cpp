@@ -12,6 +12,7 @@ namespace {
 
 struct ErrorState {
     int code = 0;
+    uint64_t count = 0;
     bool has_message = false;
     std::string message;
     std::string handed_out;  // what the last aclGetRecentErrMsg returned
@@ -32,11 +33,17 @@ ErrorState* state() noexcept { return gone ? nullptr : &owner.state; }
 
 int fail(int code, std::string message) noexcept {
     if (ErrorState* errors = state()) {
+        ++errors->count;
         errors->code = code;
         errors->message = std::move(message);
         errors->has_message = true;
     }
     return code;
+}
+
+uint64_t failure_count() noexcept {
+    const ErrorState* errors = state();
+    return errors == nullptr ? 0 : errors->count;
 }
 
 }  // namespace acl_attn

@@ -4,6 +4,7 @@
 // The one way an error leaves the library: a status code, and a message kept per thread for aclGetRecentErrMsg.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <string>
@@ -15,6 +16,10 @@ namespace acl_attn {
 // Keeps `message` as the calling thread's recent error and returns `code`. Never throws: a message that cannot be
 // stored is dropped, the code is not.
 int fail(int code, std::string message) noexcept;
+
+// How often fail() was called on the calling thread: whoever keeps more about a failure than its message can tell
+// whether it still is the last one.
+uint64_t failure_count() noexcept;
 
 // Runs an entry point's body so that no exception crosses the C interface. `out_of_memory` and `internal` are the codes
 // the caller's family of functions uses (aclError and aclnnStatus number them differently).

@@ -19,9 +19,9 @@ aclnnStatus plan(const Entry& entry, Call& call, uint64_t* workspace_size, aclOp
     call.is_largest = entry.wanted == Wanted::largest_workspace;
     resolve(call);
     Case subject(call);
-    if (Finding finding = first_finding(subject)) return fail(finding.code, std::move(finding.message));
+    if (Finding finding = first_finding(subject)) return ops::fail(std::move(*finding));
     std::unique_ptr<meta::PreparedCall> prepared;
-    if (Finding finding = prepare(subject, &prepared)) return fail(finding.code, std::move(finding.message));
+    if (Finding finding = prepare(subject, &prepared)) return ops::fail(std::move(*finding));
     return meta::publish(api_name(entry.version), std::move(prepared), workspace_size, executor);
 }
 

@@ -97,7 +97,7 @@ private:
                 invalid(text("blockTable[", fault.sequence, "][", fault.column, "]"),
                         text("a block id in 0..", planned_->facts.problem.block_count - 1), text(fault.value),
                         "every entry that actualSeqLengthsKv reaches must name a block; nothing was computed")
-                    .message;
+                    ->sentence();
         } catch (...) {  // the code alone must do if memory for the sentence is short
         }
         return result;
@@ -110,7 +110,7 @@ private:
 
 class FailingTask final : public runtime::Task {
 public:
-    explicit FailingTask(Finding finding) : result_{finding.code, std::move(finding.message)} {}
+    explicit FailingTask(Finding finding) : result_{finding->code, finding->sentence()} {}
     runtime::TaskResult run() noexcept override { return std::move(result_); }
 
 private:
