@@ -128,7 +128,7 @@ def sparse_flash_mla(
             return window(position, so, ori_mask_mode, ori_win_left, ori_win_right)
         own = entries(ori_sparse_indices, sequence, row)
         looked_at = own.size if ori_topk_length is None else int(entries(ori_topk_length, sequence, row)[0])
-        return listed(own, looked_at, so, so, "ori_sparse_indices")
+        return listed(own, min(looked_at, so), so, so, "ori_sparse_indices")
 
     streams = [Stream(seen_original, lambda b, positions: as_float64(ori_rows.read(ori, b, positions)))]
     if cmp_kv is not None:
