@@ -6,6 +6,7 @@
 
 #include "engine/decode-inl.h"
 #include "engine/prefill-inl.h"
+#include "engine/sparse-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -43,6 +44,8 @@ constexpr Kernels make_kernels(const char* name) {
             {prefill<F16, Fp32Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
             merge_partials,
+            {sparse<F16, Fp32Operand>, sparse<BF16, Bf16Operand>},
+            merge_sparse,
             exp_array,
             {widen_array<F16>, widen_array<BF16>},
             {narrow_array<F16>, narrow_array<BF16>}};

@@ -81,7 +81,9 @@ struct RowSink {
     Dtype out_dtype;
     Dtype query_dtype;
     int32_t first_head;         // head 0 of the group among all heads
-    const uint16_t* sinks;      // one more logit for each head, of the query's dtype; null: none
+    const void* sinks;          // one more logit for each head; null: none
+    Dtype sinks_dtype;          // f16, bf16 or f32
+    float empty_lse;            // of a row that sees no key
     const char* out_scale;      // null: no post-quantisation
     const char* out_offset;     // may be null
     Dtype out_scale_dtype;
@@ -156,6 +158,11 @@ struct Scratch {
     float* aside;                      // [rows][padded dim_v]: sums of the values set aside
 };
 
+// sparse_block.h
+struct SparseBlock;
+struct SparseScratch;
+struct SparseMerge;
+
 struct Kernels {
     const char* name;
     int lanes;              // fp32 numbers a vector holds
@@ -165,6 +172,8 @@ struct Kernels {
     void (*prefill[3])(const RowBlock&, const Scratch&);
     void (*decode[3])(const RowBlock&, const Scratch&);
     void (*merge)(const MergeBlock&);
+    void (*sparse[2])(const SparseBlock&, const SparseScratch&);  // by the Dtype of the query
+    void (*merge_sparse)(const SparseMerge&);
     // The building blocks, for tests.
     void (*exp)(const float* x, float* y, size_t n);
     void (*widen[2])(const uint16_t* x, float* y, size_t n);
