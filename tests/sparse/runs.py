@@ -72,7 +72,7 @@ def by_sequence(case: SparseCase, batch: SparseBatch | None = None) -> list[Arra
 
 
 def plain(case: SparseCase) -> list[Array]:
-    """What `by_sequence` gives for the same sequences, packed and without gaps; every storage must give the same bits."""
+    """What `by_sequence` gives for the same sequences, packed without gaps; every storage must give the same bits."""
     if case.kv_format:
         simple = replace(case, layout="TND", block_size=16, cmp_block_size=16, block_gap=0, is_fused=False)
     else:

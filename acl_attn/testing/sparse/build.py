@@ -71,7 +71,10 @@ def make_batch(case: SparseCase) -> SparseBatch:
     ori = tuple(random_rows(generator, length, case) for length in case.kv_lengths)
     cmp = tuple(random_rows(generator, length, case) for length in case.cmp_lengths)
     sinks = generator.standard_normal(case.heads).astype(np.float32)
-    ori_lists, ori_counts, cmp_lists, cmp_counts = [], [], [], []
+    ori_lists: list[Array] = []
+    ori_counts: list[Array] = []
+    cmp_lists: list[Array] = []
+    cmp_counts: list[Array] = []
     for sequence, (sq, so, sc) in enumerate(zip(case.q_lengths, case.kv_lengths, case.cmp_lengths, strict=True)):
         visible = [case.visible_compressed(sequence, row) if case.has_cmp else 0 for row in range(sq)]
         for lists, counts, entries, seen, stored, is_counted in (
