@@ -87,8 +87,6 @@ def test_specs_and_other_arrays() -> None:
         for seed in range(3):
             given = arguments(replace(case, seed=seed))
             tables = {name: made[name] for name in ("ori_block_table", "cmp_block_table")}
-            pools = {name: np.ascontiguousarray(made.get(name, given[name])) for name in ("ori_kv", "cmp_kv")}
-            del pools
             other = {**given, **tables, "ori_kv": operands[1], "cmp_kv": operands[2], "sinks": made["sinks"]}
             out = plan.run(given["q"], cmp_sparse_indices=given["cmp_sparse_indices"])
             assert_same_bits(out, run(other)[0])
