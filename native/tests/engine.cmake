@@ -13,6 +13,8 @@ foreach(test correctness determinism features hostile primitives sparse sparse_d
   set_tests_properties(engine_${test} PROPERTIES TIMEOUT 1500)  # an emulator or a sanitizer takes its time
 endforeach()
 
-# Not a test: times the engine alone.
-add_executable(bench_engine ${CMAKE_CURRENT_LIST_DIR}/bench_engine.cpp)
-target_link_libraries(bench_engine PRIVATE acl_attn_engine)
+# Not tests: they time the engine alone.
+foreach(bench engine sparse)
+  add_executable(bench_${bench} ${CMAKE_CURRENT_LIST_DIR}/bench_${bench}.cpp)
+  target_link_libraries(bench_${bench} PRIVATE acl_attn_engine)
+endforeach()
