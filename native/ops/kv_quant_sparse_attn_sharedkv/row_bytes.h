@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of other sizes, which look like this operator's packed rows but are not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/text.h"
+
+namespace acl_attn::ops::sparse::kvq {
+
+// What to do with rows of `bytes` bytes; empty if no converter knows them.
+inline std::string converter_hint(int64_t bytes) {
+    switch (bytes) {
+        case 512: return "these look like rows without scales or rope; acl_attn.kvcache.pack makes packed ones";
+        case 584:
+        case 608:
+        case 656:
+            return text("these look like the rows of ", bytes, " bytes that acl_attn.kvcache.convert turns into 640");
+        default: return {};
+    }
+}
+
+}  // namespace acl_attn::ops::sparse::kvq

@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The sparse operators' tests.
+add_api_test(sparse_task_list sparse_task_list.cpp)
+target_sources(sparse_task_list PRIVATE ${PROJECT_SOURCE_DIR}/native/ops/sparse_attention/task_list.cpp)
+target_include_directories(sparse_task_list PRIVATE ${PROJECT_SOURCE_DIR}/native)
+
+add_api_test(sparse_c sparse.c)
+target_link_libraries(sparse_c PRIVATE m)
+
+# The profile and the edition of the rules are the environment's.
+add_executable(sparse_rules sparse_rules.cpp)
+target_link_libraries(sparse_rules PRIVATE acl_attn Threads::Threads)
+foreach(profile host ascend950 ascend910b)
+  foreach(edition page newest)
+    add_test(NAME sparse_rules_${profile}_${edition} COMMAND sparse_rules)
+    set_tests_properties(sparse_rules_${profile}_${edition} PROPERTIES
+      TIMEOUT 120 ENVIRONMENT "ACL_ATTN_PROFILE=${profile};ACL_ATTN_RULES=${edition}")
+  endforeach()
+endforeach()
