@@ -19,3 +19,6 @@ foreach(profile host ascend950 ascend910b)
       TIMEOUT 120 ENVIRONMENT "ACL_ATTN_PROFILE=${profile};ACL_ATTN_RULES=${edition}")
   endforeach()
 endforeach()
+
+add_api_test(sparse_two_phase sparse_two_phase.cpp)
+set_tests_properties(sparse_two_phase PROPERTIES ENVIRONMENT "ACL_ATTN_PROFILE=host")
