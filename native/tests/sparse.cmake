@@ -22,3 +22,11 @@ endforeach()
 
 add_api_test(sparse_two_phase sparse_two_phase.cpp)
 set_tests_properties(sparse_two_phase PROPERTIES ENVIRONMENT "ACL_ATTN_PROFILE=host")
+
+add_executable(sparse_chips sparse_chips.cpp)
+target_link_libraries(sparse_chips PRIVATE acl_attn Threads::Threads)
+foreach(chip Ascend910B1 Ascend950PR_950z Ascend950PR_9589)
+  add_test(NAME sparse_chips_${chip} COMMAND sparse_chips)
+  set_tests_properties(sparse_chips_${chip} PROPERTIES
+    TIMEOUT 120 ENVIRONMENT "ACL_ATTN_SOC_NAME=${chip};ACL_ATTN_PROFILE=host")
+endforeach()

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every rule of the sparse operators: calls that are one change away from a good one and are refused with the rule's id,
-// and good ones. Runs under the profile and edition that the environment chose; a rule's calls are tried where it holds.
+// Every rule of the sparse operators: calls that are one change away from a good one and are refused with the rule's
+// id, and good ones. Runs under the profile and edition that the environment chose; a rule's calls are tried where it
+// holds.
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -60,8 +61,9 @@ void check_refused(const Refused& r, PhaseOne phase_one) {
     }
     expect(message.rfind(std::string(r.parameter) + ": expected ", 0) == 0, what);
     expect(message.find(", got ") != std::string::npos, what);
-    expect(message.size() > 2 && message.find(std::string("[") + r.rule + "]") == message.size() - std::strlen(r.rule) - 2,
-           what);
+    expect(
+        message.size() > 2 && message.find(std::string("[") + r.rule + "]") == message.size() - std::strlen(r.rule) - 2,
+        what);
     expect(size == 77 && executor == reinterpret_cast<aclOpExecutor*>(&size), what);
     expect(p.words == words, what);
 }
@@ -453,26 +455,27 @@ void test_accepted() {
     check_accepted("h9", d, to(&A::cmp_mask_mode, 0), "compressed rows without a mask");
     check_accepted("hon", w, list_original, "listed original tokens");
     check_accepted("h9n", packed(w), list_original, "listed original tokens, packed");
-    check_accepted("h9n", c,
-                   [](Prepared& p) { p.a.cmp_mask_mode = 0, p.a.cmp_topk_length = p.ints({5, 1, 0}, {3, 1}); },
-                   "counted lists without a mask");
+    check_accepted(
+        "h9n", c, [](Prepared& p) { p.a.cmp_mask_mode = 0, p.a.cmp_topk_length = p.ints({5, 1, 0}, {3, 1}); },
+        "counted lists without a mask");
     check_accepted("h", c, none(&A::seqused_cmp_kv), "a compressed stream as long as its table (no metadata of it)");
     check_accepted("h9o", w, [](Prepared& p) { p.a.seqused_q = p.ints({1, 0}); }, "fewer queries than are stored");
     check_accepted("h9o", w, blank(&A::cmp_kv, {0, 16, 1, 512}, ACL_BF16), "an absent tensor without elements");
-    check_accepted("h9o", w,
-                   [](Prepared& p) {
-                       void* memory = p.exactly(6 * 17 * 512 * 2);
-                       p.a.ori_kv = p.objects.strided({6, 16, 1, 512}, {17 * 512, 512, 512, 1}, 0, 6 * 17 * 512,
-                                                      ACL_BF16, memory);
-                   },
-                   "gaps between blocks");
-    check_accepted("h9", quantised(w),
-                   [](Prepared& p) {
-                       p.a.is_strided_entry = true;
-                       p.a.ori_kv = p.tensor({6, 16, 1, 640}, ACL_FLOAT8_E4M3FN, p.exactly(6 * 20 * 640));
-                       p.a.ori_stride = 20 * 640;
-                   },
-                   "block strides as arguments");
+    check_accepted(
+        "h9o", w,
+        [](Prepared& p) {
+            void* memory = p.exactly(6 * 17 * 512 * 2);
+            p.a.ori_kv = p.objects.strided({6, 16, 1, 512}, {17 * 512, 512, 512, 1}, 0, 6 * 17 * 512, ACL_BF16, memory);
+        },
+        "gaps between blocks");
+    check_accepted(
+        "h9", quantised(w),
+        [](Prepared& p) {
+            p.a.is_strided_entry = true;
+            p.a.ori_kv = p.tensor({6, 16, 1, 640}, ACL_FLOAT8_E4M3FN, p.exactly(6 * 20 * 640));
+            p.a.ori_stride = 20 * 640;
+        },
+        "block strides as arguments");
     check_accepted("h9n", quantised(w), to(&A::ori_win_left, 50), "another window over packed rows");
 }
 
@@ -487,10 +490,11 @@ void test_coverage() {
     };
     covered("SMLA-", 1, 44), covered("SMLA-", 47, 56), covered("SMLA-", 58, 66);
     covered("KVQ-", 1, 14), covered("KVQ-", 20, 34), covered("KVQ-", 40, 44);
-    for (const char* id : {"SMLA-M01", "SMLA-M02", "SMLA-M03", "SMLA-M04", "SMLA-M05", "SMLA-M06", "SMLA-M07",
-                           "SMLA-M08", "SMLA-M09", "SMLA-M10", "SMLA-M11", "SMLA-M12", "SMLA-M20", "SMLA-M21",
-                           "SMLA-M22", "SMLA-M23", "SMLA-M24", "SMLA-M25", "SMLA-M30", "SMLA-M31", "SMLA-M32",
-                           "KVQ-M01", "KVQ-M02", "KVQ-M04", "KVQ-M05", "KVQ-M06", "KVQ-M07", "KVQ-M08", "KVQ-M09"}) {
+    for (const char* id :
+         {"SMLA-M01", "SMLA-M02", "SMLA-M03", "SMLA-M04", "SMLA-M05", "SMLA-M06", "SMLA-M07", "SMLA-M08",
+          "SMLA-M09", "SMLA-M10", "SMLA-M11", "SMLA-M12", "SMLA-M20", "SMLA-M21", "SMLA-M22", "SMLA-M23",
+          "SMLA-M24", "SMLA-M25", "SMLA-M30", "SMLA-M31", "SMLA-M32", "KVQ-M01",  "KVQ-M02",  "KVQ-M04",
+          "KVQ-M05",  "KVQ-M06",  "KVQ-M07",  "KVQ-M08",  "KVQ-M09"}) {
         expect(refused_rules.count(id) == 1, std::string("a call that breaks ") + id);
     }
 }

@@ -77,15 +77,31 @@ void test_lengths_are_judged_when_they_are_read() {
         Prepared p(s);
         int32_t* totals = s.is_packed_q ? data_of(p, &Arguments::cu_seqlens_q, Prepared::running(s.q)) : nullptr;
         int32_t* used = s.kv != 'T' ? data_of(p, &Arguments::seqused_ori_kv, s.ori) : nullptr;
-        int32_t* ori_totals = s.kv == 'T' ? data_of(p, &Arguments::cu_seqlens_ori_kv, Prepared::running(s.ori)) : nullptr;
+        int32_t* ori_totals =
+            s.kv == 'T' ? data_of(p, &Arguments::cu_seqlens_ori_kv, Prepared::running(s.ori)) : nullptr;
         expect(p.make_metadata() == 0, "metadata");
         runs(p);
         if (totals != nullptr) {
-            { Changed c(totals[0], 1); fails(p, "cuSeqlensQ[0]: expected 0"); }
-            { Changed c(totals[1], 4); fails(p, "cuSeqlensQ[2]: expected at least 4"); }
-            { Changed c(totals[2], 4); fails(p, "cuSeqlensQ[2]: expected 3"); }
-            { Changed c(totals[2], INT32_MAX); fails(p, "cuSeqlensQ[2]: "); }
-            { Changed c(totals[1], -1); fails(p, "cuSeqlensQ[1]: "); }
+            {
+                Changed c(totals[0], 1);
+                fails(p, "cuSeqlensQ[0]: expected 0");
+            }
+            {
+                Changed c(totals[1], 4);
+                fails(p, "cuSeqlensQ[2]: expected at least 4");
+            }
+            {
+                Changed c(totals[2], 4);
+                fails(p, "cuSeqlensQ[2]: expected 3");
+            }
+            {
+                Changed c(totals[2], INT32_MAX);
+                fails(p, "cuSeqlensQ[2]: ");
+            }
+            {
+                Changed c(totals[1], -1);
+                fails(p, "cuSeqlensQ[1]: ");
+            }
         }
         const char* name = s.is_quantised ? "sequsedKv[1]: " : "sequsedOriKv[1]: ";
         if (used != nullptr) {
@@ -153,7 +169,8 @@ void test_metadata_must_be_the_calls_own() {
         expect(p.make_metadata() == 0, "metadata");
         const std::vector<int32_t> own = p.words;
         runs(p);
-        for (const size_t word : {size_t{0}, size_t{4}, size_t{323}, size_t{324}, size_t{899}, size_t{900}, size_t{1023}}) {
+        for (const size_t word :
+             {size_t{0}, size_t{4}, size_t{323}, size_t{324}, size_t{899}, size_t{900}, size_t{1023}}) {
             Changed c(p.words[word], p.words[word] + 1);
             fails(p, "metadata: expected ");
         }
@@ -213,11 +230,26 @@ void test_metadata_lengths() {
     int32_t* totals = data_of(p, &Arguments::cu_seqlens_q, {0, 2, 3});
     int32_t* residual = data_of(p, &Arguments::cmp_residual_kv, {0, 1});
     int32_t* used = data_of(p, &Arguments::seqused_ori_kv, {40, 21});
-    { Changed c(totals[0], 5); CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M40]"); }
-    { Changed c(totals[2], 1); CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M40]"); }
-    { Changed c(totals[2], INT32_MAX); CHECK_FAILS(p.make_metadata(), 161002, "[HOST-V-02]"); }
-    { Changed c(used[1], -1); CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M41]"); }
-    { Changed c(residual[1], 4); CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M42]"); }
+    {
+        Changed c(totals[0], 5);
+        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M40]");
+    }
+    {
+        Changed c(totals[2], 1);
+        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M40]");
+    }
+    {
+        Changed c(totals[2], INT32_MAX);
+        CHECK_FAILS(p.make_metadata(), 161002, "[HOST-V-02]");
+    }
+    {
+        Changed c(used[1], -1);
+        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M41]");
+    }
+    {
+        Changed c(residual[1], 4);
+        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M42]");
+    }
     CHECK(p.words == before);
     CHECK_OK(p.make_metadata());
 
@@ -226,7 +258,7 @@ void test_metadata_lengths() {
     lists.a.ori_win_left = lists.a.ori_win_right = -1;
     lists.a.ori_topk = 3;
     lists.a.ori_topk_length = lists.ints({1, -1, 2}, {3, 1});
-    CHECK_FAILS(lists.make_metadata(), 161002, "oriTopkLength, row 1: expected 0 or more, got -1 [SMLA-M43]");
+    CHECK_FAILS(lists.make_metadata(), 161002, "oriTopkLength[1][0]: expected 0 or more, got -1 [SMLA-M43]");
     lists.a.ori_topk_length = lists.ints({1, 1}, {2, 1});
     CHECK_FAILS(lists.make_metadata(), 161002, "[SMLA-M43]");
     lists.a.ori_topk_length = lists.ints({1, 1, 2}, {3, 1});
@@ -288,12 +320,14 @@ void test_executors_know_their_operator() {
     aclOpExecutor* executor = nullptr;
     CHECK_OK(p.a.phase_one(&size, &executor));
     std::vector<uint64_t> workspace(size / 8 + 8);
-    CHECK_FAILS(aclnnKvQuantSparseAttnSharedkv(workspace.data(), size, executor, nullptr), 561000, "executor: expected ");
+    CHECK_FAILS(aclnnKvQuantSparseAttnSharedkv(workspace.data(), size, executor, nullptr), 561000,
+                "executor: expected ");
     CHECK_OK(p.a.phase_one(&size, &executor));
     char text[4096];
     size_t needed = 0;
     CHECK_OK(aclAttnDescribeExecutor(executor, text, sizeof text, &needed));
-    CHECK(std::strstr(text, "aclnnSparseFlashMla: window and selected compressed rows, 2 sequences, 64 heads") != nullptr);
+    CHECK(std::strstr(text, "aclnnSparseFlashMla: window and selected compressed rows, 2 sequences, 64 heads") !=
+          nullptr);
     if (size > 0) {
         CHECK_FAILS(aclnnSparseFlashMla(nullptr, size, executor, nullptr), 161001, "workspace: expected ");
         CHECK_OK(p.a.phase_one(&size, &executor));
@@ -338,7 +372,8 @@ void test_fused_blocks() {
         apart.a.is_strided_entry = true;
         apart.a.ori_stride = apart.a.cmp_stride = stride;
         apart.a.ori_kv = apart.tensor({blocks, s.block_size, 1, width}, type, memory);
-        apart.a.cmp_kv = apart.tensor({s.batch() * apart.cmp_rows.columns, s.block_size, 1, width}, type, memory + block);
+        apart.a.cmp_kv =
+            apart.tensor({s.batch() * apart.cmp_rows.columns, s.block_size, 1, width}, type, memory + block);
         runs(apart);
         expect(output_of(apart) == want, "the same bits with strides as arguments");
     }
@@ -360,9 +395,10 @@ void test_strided_queries() {
             }
         }
         const int64_t each = s.is_packed_q ? 0 : p.rows / s.batch();
-        p.a.q = s.is_packed_q ? p.objects.strided({p.rows, s.heads, 512}, {token, head, 1}, 0, p.rows * token, s.type, memory)
-                              : p.objects.strided({s.batch(), each, s.heads, 512}, {each * token, token, head, 1}, 0,
-                                                  p.rows * token, s.type, memory);
+        p.a.q = s.is_packed_q
+                    ? p.objects.strided({p.rows, s.heads, 512}, {token, head, 1}, 0, p.rows * token, s.type, memory)
+                    : p.objects.strided({s.batch(), each, s.heads, 512}, {each * token, token, head, 1}, 0,
+                                        p.rows * token, s.type, memory);
         runs(p);
         expect(output_of(p) == want, "the same bits from strided queries");
     }
