@@ -30,3 +30,6 @@ foreach(chip Ascend910B1 Ascend950PR_950z Ascend950PR_9589)
   set_tests_properties(sparse_chips_${chip} PROPERTIES
     TIMEOUT 120 ENVIRONMENT "ACL_ATTN_SOC_NAME=${chip};ACL_ATTN_PROFILE=host")
 endforeach()
+
+add_api_test(sparse_fuzz sparse_fuzz.cpp)
+set_tests_properties(sparse_fuzz PROPERTIES TIMEOUT 600 ENVIRONMENT "ACL_ATTN_PROFILE=host")
