@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 # programs that tests start inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Most tests compute what no product takes: odd head dims, blocks and numbers of heads. Those about products' rules say
+# which product.
+os.environ.setdefault("ACL_ATTN_PROFILE", "host")
+
 # `python -m pytest` puts the checkout on the path, where the package's sources lie without what the build adds. The
 # tests are for the installed package; only without one does the checkout have to do.
 _CHECKOUT = Path(__file__).resolve().parents[1]

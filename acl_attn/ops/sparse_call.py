@@ -40,7 +40,7 @@ _READERS: dict[type, Reader] = {int: integer, float: number, bool: flag, str: _t
 
 @dataclass(frozen=True)
 class Signature:
-    """Phase one of an operator: Python's name of each parameter with its C name, in header order.
+    """Phase one of an operator: Python's name of each parameter, and the library's in messages, in header order.
 
     Attributes
     ----------
@@ -69,9 +69,9 @@ class Signature:
 
     @cached_property
     def parameter_names(self) -> dict[str, str]:
-        """Python's names by the C names, as messages may spell them."""
+        """Python's names by the library's."""
         pairs = [*self.inputs.items(), *((ours, c) for ours, (c, _) in self.attributes.items()), *self.outputs.items()]
-        return {spelled: ours for ours, c in pairs for spelled in (c, f"{c}Optional")}
+        return {c: ours for ours, c in pairs}
 
     def position(self, parameter: str) -> int:
         """Where a tensor stands among phase one's arguments."""

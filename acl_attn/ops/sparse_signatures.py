@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of the sparse operators: Python's names, the C interface's, and their order in the headers."""
+"""The parameters of the sparse operators in the headers' order: Python's names, and those of the library's messages."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ _QUANT_LENGTHS = {
     "seqused_kv": "sequsedKv",
 }
 _LAST_INPUTS = {"sinks": "sinks", "metadata": "metadata"}
+_OUTPUTS = {"attn_out": "attnOut", "softmax_lse": "softmaxLse"}
 _HEADS: dict[str, tuple[str, type]] = {
     "num_heads_q": ("numHeadsQ", int),
     "num_heads_kv": ("numHeadsKv", int),
@@ -72,7 +73,7 @@ SPARSE_FLASH_MLA = Signature(
         "topk_value_mode": ("topkValueMode", int),
         **_WANTS_LSE,
     },
-    {"attn_out": "attnOutOut", "softmax_lse": "softmaxLseOut"},
+    _OUTPUTS,
 )
 SPARSE_FLASH_MLA_METADATA = Signature(
     "aclnnSparseFlashMlaMetadata",
@@ -95,12 +96,12 @@ KV_QUANT_SPARSE_ATTN_SHAREDKV = Signature(
     "aclnnKvQuantSparseAttnSharedkv",
     {**_STREAMS, **_QUANT_LENGTHS, **_LAST_INPUTS},
     {**_QUANT, "softmax_scale": ("softmaxScale", float), **_MASKS, **_LAYOUTS, **_WANTS_LSE},
-    {"attn_out": "attnOut", "softmax_lse": "softmaxLseOut"},
+    _OUTPUTS,
     needs_lse=True,
 )
 KV_QUANT_SPARSE_ATTN_SHAREDKV_METADATA = Signature(
     "aclnnKvQuantSparseAttnSharedkvMetadata",
-    {ours: c.replace("cuSeqlens", "cuSeqLens") for ours, c in _QUANT_LENGTHS.items()},
+    _QUANT_LENGTHS,
     {
         **_HEADS,
         "batch_size": ("batchSize", int),

@@ -43,7 +43,9 @@ def metadata_of(given: Arguments) -> Array:
 
 def run(given: Arguments, **others: Any) -> tuple[Array, Array]:
     """Output and log-sum-exp."""
-    options = {"return_softmax_lse": True, "metadata": metadata_of(given), **given, **others}
+    options = {"return_softmax_lse": True, **given, **others}
+    if "metadata" not in options:
+        options["metadata"] = metadata_of(given)
     out, lse = functions(given)[0](**options)
     return out, np.asarray(lse)
 

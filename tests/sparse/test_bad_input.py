@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import acl_attn
+from acl_attn.testing.compare import assert_same_bits
 from acl_attn.testing.sparse.build import arguments, metadata_arguments
 
 from ..ops.refusals import refuses
@@ -57,12 +58,19 @@ def test_original_indices_of_no_row(value: int) -> None:
     refused(given, "ori_sparse_indices", got=str(value))
 
 
-@pytest.mark.parametrize("value", [-1, 4, 2**31 - 1])
-def test_counts_of_entries(value: int) -> None:
+def test_counts_of_entries() -> None:
     given = given_for("tnd", "csa_no_cmp_mask", topk=3, q_room=0)
-    given["cmp_topk_length"][1] = value
-    with refuses("cmp_topk_length", got=str(value)):
-        run(given)
+    given["cmp_topk_length"][:] = 3
+    given["cmp_sparse_indices"][:, 0] = [0, 2, 1]
+    metadata, (wanted, _) = metadata_of(given), run(given)
+    for more in (4, 2**31 - 1):  # a list has no more entries than it has
+        given["cmp_topk_length"][1] = more
+        assert_same_bits(run(given)[0], wanted)
+    given["cmp_topk_length"][1] = -1
+    with refuses("cmp_topk_length", got="-1"):
+        metadata_of(given)
+    with refuses("cmp_topk_length", got="-1"):
+        run(given, metadata=metadata)
 
 
 @pytest.mark.parametrize("kv_format", ["", "hifloat8"])
@@ -126,6 +134,7 @@ CHANGES: list[tuple[str, dict[str, Any], str]] = [
     ("no lengths", {"seqused_ori_kv": None}, "seqused_ori_kv"),
     ("no residuals", {"cmp_residual_kv": None}, "cmp_residual_kv"),
     ("no totals", {"cu_seqlens_q": None}, "cu_seqlens_q"),
+    ("too many totals", {"cu_seqlens_q": np.zeros(6, np.int32)}, "cu_seqlens_q|seqused_ori_kv"),
     ("lengths of another dtype", {"seqused_ori_kv": np.zeros(3, np.int64)}, "seqused_ori_kv"),
     ("a mask mode that there is not", {"ori_mask_mode": 2}, "ori_mask_mode"),
     ("a mask mode of compressed rows that there is not", {"cmp_mask_mode": 4}, "cmp_mask_mode"),
@@ -136,7 +145,7 @@ CHANGES: list[tuple[str, dict[str, Any], str]] = [
     ("an infinite scale", {"softmax_scale": float("inf")}, "softmax_scale"),
     ("a layout that there is not", {"layout_q": "BNSD"}, "layout_q"),
     ("a layout that q does not have", {"layout_q": "BSND"}, "q|layout_q|layout_kv|cu_seqlens_q"),
-    ("layouts that do not go together", {"layout_kv": "BSND"}, "layout_kv|ori_kv"),
+    ("layouts that do not go together", {"layout_kv": "BSND"}, "layout_kv|ori_kv|ori_block_table"),
     ("packed rows' layout", {"layout_kv": "PA_ND"}, "layout_kv"),
     ("another kind of list", {"topk_value_mode": 2}, "topk_value_mode"),
 ]
@@ -147,7 +156,7 @@ def test_single_changes(change: dict[str, Any], parameter: str) -> None:
     given = given_for(q_room=0)
     metadata = metadata_of(given)
     with refuses(parameter):
-        run({**given, **change}, metadata=metadata, attn_out=None)
+        run({**given, **change}, metadata=metadata)
     run(given, metadata=metadata)
 
 
@@ -198,8 +207,9 @@ WRONG_TYPES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("change", WRONG_TYPES, ids=str)
 def test_wrong_types(change: dict[str, Any]) -> None:
     given = given_for(q_room=0)
+    metadata = metadata_of(given)
     with refuses(next(iter(change)), kind=TYPE):
-        run({**given, **change}, metadata=metadata_of(given))
+        run({**given, **change}, metadata=metadata)
 
 
 def test_a_layout_does_not_end_at_a_zero() -> None:
@@ -226,17 +236,31 @@ def test_outputs() -> None:
         run(given, metadata=metadata, attn_out=given["q"])  # it would be read while it is written
 
 
-def test_strided_views() -> None:
-    given = given_for("tnd", q_room=0)
-    metadata = metadata_of(given)
-    spread = np.zeros((*given["q"].shape[:-1], 1024), np.float16)[..., ::2]
-    spread[...] = given["q"]
-    with refuses("q"):
-        run({**given, "q": spread}, metadata=metadata)
-    rows = np.zeros((2 * len(given["ori_kv"]), 1, 512), np.float16)[::2]
-    rows[...] = given["ori_kv"]
+def spread(array: Any, axis: int) -> Any:
+    """The same elements with gaps along an axis."""
+    shape = [2 * extent if place == axis % array.ndim else extent for place, extent in enumerate(array.shape)]
+    view = np.moveaxis(np.moveaxis(np.ones(shape, array.dtype), axis, 0)[::2], 0, axis)
+    view[...] = array
+    return view
+
+
+@pytest.mark.parametrize("storage", ["tnd", "bsnd", "tnd_paged"])
+def test_views_with_gaps_are_read_as_they_are_or_refused(storage: str) -> None:
+    given = given_for(storage, q_room=0)
+    metadata, wanted = metadata_of(given), run(given)
+    for name in ("q", "ori_kv", "cmp_kv", "cmp_sparse_indices", "seqused_ori_kv", "cu_seqlens_q", "sinks"):
+        for axis in range(np.ndim(given[name])) if name in given else ():
+            changed = {**given, name: spread(given[name], axis)}
+            may_have_gaps = name in ("q", "ori_kv", "cmp_kv") and axis < np.ndim(given[name]) - 1
+            if may_have_gaps:
+                for got, want in zip(run(changed, metadata=metadata), wanted, strict=True):
+                    assert_same_bits(got, want)
+            elif not changed[name].flags.c_contiguous:
+                with refuses(name):
+                    run(changed, metadata=metadata)
+    pool = given["ori_kv"][::-1].copy()[::-1]
     with refuses("ori_kv"):
-        run({**given, "ori_kv": rows}, metadata=metadata)
+        run({**given, "ori_kv": pool}, metadata=metadata)
 
 
 @pytest.mark.parametrize("kv_format", ["", "float8_e4m3fn"])

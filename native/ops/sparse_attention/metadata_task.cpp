@@ -79,9 +79,10 @@ private:
                 }
                 const int32_t* wrong = std::find_if(at.ori_topk, at.ori_topk + at.q, [](int32_t n) { return n < 0; });
                 if (wrong == at.ori_topk + at.q) continue;
-                return named(
-                    invalid(text(input_name(plan_->op, input), ", row ", wrong - values), "0 or more", text(*wrong)),
-                    "SMLA-M43");
+                const std::string row = plan_->layout_q == Layout::tnd ? text("[", wrong - values, "]")
+                                                                       : text("[", b, "][", wrong - at.ori_topk, "]");
+                return named(invalid(text(input_name(plan_->op, input), row, "[0]"), "0 or more", text(*wrong)),
+                             "SMLA-M43");
             }
         }
         return {};
@@ -93,7 +94,7 @@ private:
         if (tokens <= kMostTokens) return {};
         return named(invalid(plan_->layout_q == Layout::tnd ? "cuSeqlensQ" : "maxSeqlenQ",
                              text("at most ", kMostTokens, " query tokens in all"), text(tokens)),
-                     "HOST-V-02");
+                     "HOST-V-52");
     }
 
     Finding compute() const {
