@@ -240,7 +240,7 @@ void test_metadata_lengths() {
     }
     {
         Changed c(totals[2], INT32_MAX);
-        CHECK_FAILS(p.make_metadata(), 161002, "[HOST-V-02]");
+        CHECK_FAILS(p.make_metadata(), 161002, "[HOST-V-52]");
     }
     {
         Changed c(used[1], -1);

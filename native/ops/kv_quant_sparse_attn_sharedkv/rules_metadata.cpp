@@ -89,12 +89,12 @@ Finding lengths_cover_batch(const Case& c) {
 constexpr Rule<Case> kRules[] = {
     {"KVQ-M01", Tier::front, metadata_out_pointers_given, kEverywhere, "workspaceSize", "required, and executor"},
     {"KVQ-M02", Tier::front, metadata_output_given, kEverywhere, "metaData", "required"},
-    {"HOST-F-01", Tier::front, handles_live, kEverywhere, "", "handles are live"},
+    {"HOST-F-51", Tier::front, handles_live, kEverywhere, "", "handles are live"},
     {"KVQ-M03", Tier::single, cores_given, kEverywhere, "device", "has cores"},
     {"KVQ-M04", Tier::single, sizes_in_range, kEverywhere, "batchSize", "0 or more, and maxSeqlenQ"},
     {"KVQ-M05", Tier::single, metadata_heads_in_range, kEverywhere, "numHeadsQ", "1 to 128, numHeadsKv 1"},
     {"KVQ-M05", Tier::single, heads_of_product, kProducts, "numHeadsQ", "64 or 128"},
-    {"HOST-S-08", Tier::single, core_counts_fit, kEverywhere, "device",
+    {"HOST-S-58", Tier::single, core_counts_fit, kEverywhere, "device",
      "1 to 36 cube and 72 vector cores, 2 with 128 heads"},
     {"KVQ-M06", Tier::single, mask_known, kEverywhere, "oriMaskMode", "0, 3 or 4"},
     {"KVQ-M06", Tier::single, window_in_range, kEverywhere, "oriWinLeft", "0 or more"},
@@ -102,11 +102,11 @@ constexpr Rule<Case> kRules[] = {
     {"KVQ-M08", Tier::existence, lengths_given, kEverywhere, "sequsedKv", "required, and cuSeqLensQ with TND"},
     {"KVQ-M09", Tier::cross, compression_of_product, kProducts, "cmpRatio",
      "4 or 128, cmpTopK 0, 512 or 1024 with hasCmpKv"},
-    {"HOST-S-01", Tier::cross, compression_in_range, kHostOnly, "cmpRatio",
+    {"HOST-S-51", Tier::cross, compression_in_range, kHostOnly, "cmpRatio",
      "1 or more, cmpTopK 0 or more with hasCmpKv"},
-    {"HOST-C-01", Tier::consistency, lengths_cover_batch, kEverywhere, "sequsedKv",
+    {"HOST-C-51", Tier::consistency, lengths_cover_batch, kEverywhere, "sequsedKv",
      "INT32, an entry for each sequence"},
-    {"HOST-C-07", Tier::consistency, metadata_output_typed, kEverywhere, "metaData", "INT32, (1024)"},
+    {"HOST-C-57", Tier::consistency, metadata_output_typed, kEverywhere, "metaData", "INT32, (1024)"},
 };
 
 const Group<Case> kGroups[] = {{kRules, std::size(kRules)}, kMetadataHostRules};

@@ -10,7 +10,7 @@ namespace acl_attn::ops::sparse {
 namespace {
 
 Finding refused(const Planned& planned, const std::string& expected, const std::string& got) {
-    const char* rule = planned.op == Operator::sparse_flash_mla ? "SMLA-075" : "HOST-V-01";
+    const char* rule = planned.op == Operator::sparse_flash_mla ? "SMLA-075" : "HOST-V-51";
     return named(invalid("metadata", expected, got,
                          text("call ", metadata_api_name(planned.op), " again whenever lengths or parameters change")),
                  rule);

@@ -35,10 +35,10 @@ public:
     uint64_t workspace_bytes() const noexcept override { return 0; }
 
     std::unique_ptr<runtime::Task> bind(void*) const override {
-        if (Finding finding = named(check_addresses(addresses_->regions), "HOST-C-02")) {
+        if (Finding finding = named(check_addresses(addresses_->regions), "HOST-C-52")) {
             return make_failure(std::move(finding));
         }
-        if (Finding finding = named(check_apart(addresses_->regions), "HOST-C-03")) {
+        if (Finding finding = named(check_apart(addresses_->regions), "HOST-C-53")) {
             return make_failure(std::move(finding));
         }
         return make_metadata_task(plan_, addresses_);

@@ -32,10 +32,10 @@ public:
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
         if (was_retargeted_) {
-            if (Finding finding = named(check_addresses(addresses_->regions), "HOST-C-02")) {
+            if (Finding finding = named(check_addresses(addresses_->regions), "HOST-C-52")) {
                 return make_failure(std::move(finding));
             }
-            if (Finding finding = named(check_apart(addresses_->regions), "HOST-C-03")) {
+            if (Finding finding = named(check_apart(addresses_->regions), "HOST-C-53")) {
                 return make_failure(std::move(finding));
             }
         }

@@ -78,15 +78,15 @@ Finding addresses_fit(const Case& c) { return check_addresses(regions_of(c)); }
 Finding outputs_apart(const Case& c) { return check_apart(regions_of(c)); }
 
 constexpr Rule<Case> kRules[] = {
-    {"HOST-S-01", Tier::single, ratio_positive, kHostOnly, "cmpRatio", "at least 1"},
-    {"HOST-S-02", Tier::single, sizes_representable, kEverywhere, "", "sizes and strides fit into 62 bits"},
-    {"HOST-S-03", Tier::cross, heads_in_range, kHostOnly, "q", "1 to 128 heads"},
-    {"HOST-S-04", Tier::cross, batch_in_range, kEverywhere, "q", "at most 65536 sequences"},
-    {"HOST-S-05", Tier::cross, block_size_positive, kHostOnly, "oriKv", "blocks have rows"},
-    {"HOST-C-05", Tier::consistency, strides_fit, kEverywhere, "", "all but q and the pools are contiguous"},
-    {"HOST-C-02", Tier::consistency, addresses_fit, kEverywhere, "",
+    {"HOST-S-51", Tier::single, ratio_positive, kHostOnly, "cmpRatio", "at least 1"},
+    {"HOST-S-52", Tier::single, sizes_representable, kEverywhere, "", "sizes and strides fit into 62 bits"},
+    {"HOST-S-53", Tier::cross, heads_in_range, kHostOnly, "q", "1 to 128 heads"},
+    {"HOST-S-54", Tier::cross, batch_in_range, kEverywhere, "q", "at most 65536 sequences"},
+    {"HOST-S-55", Tier::cross, block_size_positive, kHostOnly, "oriKv", "blocks have rows"},
+    {"HOST-C-55", Tier::consistency, strides_fit, kEverywhere, "", "all but q and the pools are contiguous"},
+    {"HOST-C-52", Tier::consistency, addresses_fit, kEverywhere, "",
      "every tensor lies in memory that has room for it"},
-    {"HOST-C-03", Tier::consistency, outputs_apart, kEverywhere, "", "outputs overlap nothing"},
+    {"HOST-C-53", Tier::consistency, outputs_apart, kEverywhere, "", "outputs overlap nothing"},
 };
 
 }  // namespace

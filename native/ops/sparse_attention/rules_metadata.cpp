@@ -34,11 +34,11 @@ Finding addresses_fit(const MetadataCase& c) { return check_addresses(regions_of
 Finding outputs_apart(const MetadataCase& c) { return check_apart(regions_of(c)); }
 
 constexpr Rule<MetadataCase> kRules[] = {
-    {"HOST-S-04", Tier::single, batch_in_range, kEverywhere, "batchSize", "at most 65536 sequences"},
-    {"HOST-C-05", Tier::consistency, all_dense, kEverywhere, "", "all tensors are contiguous"},
-    {"HOST-C-02", Tier::consistency, addresses_fit, kEverywhere, "",
+    {"HOST-S-54", Tier::single, batch_in_range, kEverywhere, "batchSize", "at most 65536 sequences"},
+    {"HOST-C-55", Tier::consistency, all_dense, kEverywhere, "", "all tensors are contiguous"},
+    {"HOST-C-52", Tier::consistency, addresses_fit, kEverywhere, "",
      "every tensor lies in memory that has room for it"},
-    {"HOST-C-03", Tier::consistency, outputs_apart, kEverywhere, "metaData", "overlaps nothing"},
+    {"HOST-C-53", Tier::consistency, outputs_apart, kEverywhere, "metaData", "overlaps nothing"},
 };
 
 }  // namespace

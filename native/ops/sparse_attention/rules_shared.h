@@ -46,7 +46,8 @@ Finding out_like_q(const Case& c);
 Finding cmp_indices_shape(const Case& c);
 Finding lse_shape(const Case& c);
 
-// 1 to 128 heads, sequences that can be counted, strides and addresses within the call's own memory.
+// 1 to 128 heads, sequences that can be counted, strides and addresses within the call's own memory. Ids of the sparse
+// operators' own rules count from 51 on, so that no other operator has them.
 extern const Group<Case> kHostRules;
 
 }  // namespace acl_attn::ops::sparse

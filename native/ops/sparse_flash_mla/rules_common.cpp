@@ -115,7 +115,7 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-001", Tier::front, out_given, kEverywhere, "attnOut", "required"},
     {"SMLA-001", Tier::front, out_pointers_given, kEverywhere, "workspaceSize", "required, and executor"},
     {"SMLA-002", Tier::front, lse_given, kEverywhere, "softmaxLse", "required with returnSoftmaxLse"},
-    {"HOST-F-01", Tier::front, handles_live, kEverywhere, "", "handles are live"},
+    {"HOST-F-51", Tier::front, handles_live, kEverywhere, "", "handles are live"},
     {"SMLA-003", Tier::single, q_type, kEverywhere, "q", "FLOAT16 or BF16, format ND"},
     {"SMLA-004", Tier::single, rows_type, kEverywhere, "oriKv", "FLOAT16 or BF16, and cmpKv"},
     {"SMLA-007", Tier::single, layout_q_known, kEverywhere, "layoutQ", "BSND or TND"},

@@ -134,7 +134,7 @@ constexpr Rule<Case> kRules[] = {
      "required with cmpSparseIndices and cmpMaskMode 0"},
     {"SMLA-037", Tier::existence, no_cmp_topk_length, kOlder, "cmpTopkLength", "absent"},
     {"SMLA-038", Tier::existence, ori_list_alone, kOlder, "oriSparseIndices", "without cmpKv only, with oriTopkLength"},
-    {"HOST-E-01", Tier::existence, lengths_have_lists, and_host(kAscend950), "oriTopkLength", "only beside a list"},
+    {"HOST-E-51", Tier::existence, lengths_have_lists, and_host(kAscend950), "oriTopkLength", "only beside a list"},
     {"SMLA-054", Tier::cross, ratio_of_scenario, kOlder, "cmpRatio", "1 without cmpKv, 4 with lists, else 128"},
     {"SMLA-055", Tier::cross, topk_of_product, kOlder, "cmpSparseIndices", "512 or 1024 entries a list"},
     {"SMLA-056", Tier::cross, topk_positive, kEverywhere, "cmpSparseIndices", "at least one entry a list"},

@@ -75,7 +75,7 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-052", Tier::cross, windows_belong_to_band, and_host(kAscend950), "oriWinLeft",
      "-1 unless oriMaskMode is 4, and oriWinRight"},
     {"SMLA-053", Tier::cross, nothing_compressed, kAscend950, "cmpMaskMode", "0 without cmpKv, and cmpRatio 1"},
-    {"HOST-X-04", Tier::cross, lists_without_mask, kEverywhere, "oriMaskMode", "0 with oriSparseIndices"},
+    {"HOST-X-54", Tier::cross, lists_without_mask, kEverywhere, "oriMaskMode", "0 with oriSparseIndices"},
 };
 
 }  // namespace

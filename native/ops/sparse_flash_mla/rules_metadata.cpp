@@ -227,7 +227,7 @@ Finding topk_length_axes(const Case& c) {
 constexpr Rule<Case> kRules[] = {
     {"SMLA-M01", Tier::front, metadata_out_pointers_given, kEverywhere, "workspaceSize", "required, and executor"},
     {"SMLA-M24", Tier::front, metadata_output_given, kEverywhere, "metaData", "required"},
-    {"HOST-F-01", Tier::front, handles_live, kEverywhere, "", "handles are live"},
+    {"HOST-F-51", Tier::front, handles_live, kEverywhere, "", "handles are live"},
     {"SMLA-M02", Tier::single, sizes_in_range, kEverywhere, "batchSize", "0 or more, and maxSeqlenQ, -OriKv, -CmpKv"},
     {"SMLA-M03", Tier::single, metadata_heads_in_range, kEverywhere, "numHeadsQ", "1 to 128, numHeadsKv 1"},
     {"SMLA-M03", Tier::single, ratio_power_of_two, kOlder, "numHeadsQ", "a power of two"},
@@ -244,7 +244,7 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-M09", Tier::single, cmp_causal, kOlder, "cmpMaskMode", "3"},
     {"SMLA-M10", Tier::single, ratio_in_range, kAscend950, "cmpRatio", "1 to 128"},
     {"SMLA-M10", Tier::single, ratio_of_scenario, kOlder, "cmpRatio", "1 without hasCmpKv, 4 with lists, else 128"},
-    {"HOST-S-01", Tier::single, ratio_positive, kHostOnly, "cmpRatio", "1 or more"},
+    {"HOST-S-51", Tier::single, ratio_positive, kHostOnly, "cmpRatio", "1 or more"},
     {"SMLA-M11", Tier::single, layouts_known, kEverywhere, "layoutQ", "BSND or TND; layoutKv the same or PA_BBND"},
     {"SMLA-M12", Tier::single, axes_given, kEverywhere, "maxSeqlenQ",
      "1 or more for what is BSND, and maxSeqlenOriKv, -CmpKv"},
