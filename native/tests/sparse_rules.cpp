@@ -135,6 +135,7 @@ const Refused kMain[] = {
     {"SMLA-007", "h9o", c, set<std::string>(&A::layout_kv, "PA_ND"), "layoutKv"},
     {"SMLA-008", "h9", c, set(&A::softmax_scale, std::numeric_limits<double>::infinity()), "softmaxScale"},
     {"SMLA-008", "h9", c, set(&A::softmax_scale, std::numeric_limits<double>::quiet_NaN()), "softmaxScale"},
+    {"SMLA-008", "h9", c, set(&A::softmax_scale, 1e39), "softmaxScale"},
     {"SMLA-009", "h9o", c, to(&A::topk_value_mode, 2), "topkValueMode"},
     {"SMLA-009", "h9o", c, to(&A::topk_value_mode, 0), "topkValueMode"},
     {"SMLA-010", "9", c, to(&A::cmp_ratio, 0), "cmpRatio"},

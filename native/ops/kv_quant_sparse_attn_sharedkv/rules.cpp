@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/kv_quant_sparse_attn_sharedkv/rules.h"
 
-#include <cmath>
 #include <iterator>
 
 #include "ops/kv_quant_sparse_attn_sharedkv/row_bytes.h"
@@ -45,11 +44,6 @@ Finding is_value(const char* name, int64_t got, int64_t wanted, const char* mean
 Finding quant_mode_known(const Case& c) { return is_value("kvQuantMode", c.call.kv_quant_mode, 1, ", scales a tile"); }
 Finding tile_size_known(const Case& c) { return is_value("tileSize", c.call.tile_size, 64, " channels"); }
 Finding rope_dim_known(const Case& c) { return is_value("ropeHeadDim", c.call.rope_head_dim, 64, " channels"); }
-
-Finding scale_finite(const Case& c) {
-    if (std::isfinite(c.call.softmax_scale)) return {};
-    return invalid("softmaxScale", "a finite number", std::isnan(c.call.softmax_scale) ? "NaN" : "an infinity");
-}
 
 Finding layout_kv_known(const Case& c) {
     return c.is_paged() ? Finding{} : invalid("layoutKv", "PA_ND", c.call.layout_kv);

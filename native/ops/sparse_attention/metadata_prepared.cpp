@@ -91,6 +91,7 @@ Input metadata_input_at(Operator op, size_t position) {
 
 Regions regions_of(const MetadataCase& c) {
     Regions regions;
+    regions.inputs.reserve(kInputCount);
     for (size_t i = 0; i < kInputCount; ++i) {
         const Input input = static_cast<Input>(i);
         const bool is_ignored = c.is_quantised() && (input == kCuSeqlensOriKv || input == kCuSeqlensCmpKv);

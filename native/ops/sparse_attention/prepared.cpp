@@ -105,6 +105,8 @@ private:
 Regions regions_of(const Case& c) {
     Regions regions;
     if (c.q->is_empty()) return regions;
+    regions.inputs.reserve(kInputCount);
+    regions.outputs.reserve(kOutputCount);
     for (size_t i = 0; i < kInputCount; ++i) {
         const Input input = static_cast<Input>(i);
         const bool is_reserved = c.is_quantised() && input == kSequsedQ;

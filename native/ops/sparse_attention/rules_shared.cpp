@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse_attention/rules_shared.h"
 
+#include <cmath>
+#include <limits>
+
 #include "ops/sparse_attention/shorthand.h"
 #include "ops/sparse_attention/task_list.h"
 
@@ -52,6 +55,13 @@ Finding handles_live(const MetadataCase& c) {
 
 Finding layout_q_known(const Case& c) {
     return c.layout_q != Layout::unknown ? Finding{} : invalid("layoutQ", "BSND or TND", c.call.layout_q);
+}
+
+Finding scale_finite(const Case& c) {
+    const double scale = c.call.softmax_scale;
+    if (std::abs(scale) <= std::numeric_limits<float>::max()) return {};
+    return invalid("softmaxScale", "a finite number that FLOAT can hold",
+                   std::isnan(scale) ? "NaN" : std::isinf(scale) ? "an infinity" : "a larger one");
 }
 
 Finding q_rank(const Case& c) {

@@ -20,6 +20,7 @@ Finding handles_live(const MetadataCase& c);
 
 // Single parameters.
 Finding layout_q_known(const Case& c);
+Finding scale_finite(const Case& c);       // as a FLOAT, which is what computes
 Finding q_rank(const Case& c);
 Finding tables_typed(const Case& c);      // INT32, two axes, neither empty
 Finding sinks_typed(const Case& c);

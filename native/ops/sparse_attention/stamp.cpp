@@ -26,9 +26,8 @@ constexpr const char* kKindNames[Stamp::kKinds] = {"query tokens", "original tok
 class Digest {
 public:
     void add(uint32_t value) {
-        for (int byte = 0; byte < 4; ++byte) {
-            state_ = (state_ ^ (value >> (8 * byte) & 0xff)) * 1099511628211u;
-        }
+        state_ = (state_ ^ value) * 1099511628211u;
+        state_ ^= state_ >> 29;  // a product moves bits up only
     }
     uint32_t value() const { return static_cast<uint32_t>(state_ ^ state_ >> 32); }
 

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <iterator>
 
 #include "ops/sparse_attention/rules_shared.h"
@@ -54,11 +53,6 @@ Finding no_empty_axis(const Case& c) {
         return wrong_shape(c.name(input), "without empty axes", *c.in[input]);
     }
     return c.out->is_empty() ? wrong_shape(output_name(kAttnOut), "without empty axes", *c.out) : Finding{};
-}
-
-Finding scale_finite(const Case& c) {
-    if (std::isfinite(c.call.softmax_scale)) return {};
-    return invalid("softmaxScale", "a finite number", std::isnan(c.call.softmax_scale) ? "NaN" : "an infinity");
 }
 
 Finding topk_value_mode_known(const Case& c) {
