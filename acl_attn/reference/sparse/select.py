@@ -24,7 +24,7 @@ Array = NDArray[Any]
 class Selection:
     """Compressed rows, and which of them each query sees.
 
-    Attributes
+    Parameters
     ----------
     cmp_kv : ndarray
         Compressed rows, in the original rows' layout and dtype.
