@@ -12,7 +12,7 @@ namespace {
 class Ahead {
 public:
     Ahead() = default;
-    // Rows [begin, end) of two arrays of addresses, and how many bytes of each; 0 where there is nothing to fetch.
+    // Rows [begin, end) of two arrays of addresses, and how many bytes of each. `values` may be null.
     // `calls`: about how often advance() will be called.
     Ahead(const void* const* keys, int64_t key_bytes, const void* const* values, int64_t value_bytes, int begin, int end,
           int calls)
@@ -23,8 +23,9 @@ public:
         constexpr int line = 64;
         for (int stop = next_ + step_; next_ < stop && next_ < end_; next_++) {
             const char* k = static_cast<const char*>(keys_[next_]);
-            const char* v = static_cast<const char*>(values_[next_]);
             for (int64_t d = 0; d < key_bytes_; d += line) prefetch_to_l2(k + d);
+            if (values_ == nullptr) continue;
+            const char* v = static_cast<const char*>(values_[next_]);
             for (int64_t d = 0; d < value_bytes_; d += line) prefetch_to_l2(v + d);
         }
     }

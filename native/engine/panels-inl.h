@@ -27,12 +27,15 @@ public:
         constexpr bool tiny_matters = Operand::kDepth == 2;
         exceptional = set_aside<T, tiny_matters>(values, begin, end, dim_v_, s_.zeros, s_.value_classes,
                                                  s_.value_originals);
-        for (int c = round_down(begin, kNr); c < round_up(end, kLanes); c += kLanes) {
-            pack_keys<T, Operand>(keys + c, dim_, key_panel(c / kNr), c % kNr);
+        for (int c = column(0); c < round_up(end, kLanes); c += kLanes) {
+            pack_keys<T, Operand>(keys + c, dim_, key_panel((c - column(0)) / kNr), (c - column(0)) % kNr);
         }
-        pack_values<Operand, T>(values, round_down(begin, kLanes), round_up(end, kLanes), dim_v_, value_panel_size(),
+        pack_values<Operand, T>(values, column(0), round_up(end, kLanes), dim_v_, value_panel_size(),
                                 s_.value_panels);
     }
+
+    // The first column of a key panel: there are no more than [begin, end) needs.
+    int column(int p) const { return round_down(begin, kLanes) + p * kNr; }
 
     float* key_panel(int p) const { return s_.key_panels + static_cast<ptrdiff_t>(p) * steps * kNr; }
     static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kNr; }

@@ -29,6 +29,7 @@ public:
             Ahead ahead = tile_.ahead(this->groups_ * (kTileKeys / kNr));
             this->visit(0, this->groups_, ahead);
         }
+        this->end();
         for (int r = 0; r < rows_; r++) {
             this->join_aside(r);
             finish_row(b_, 0, row(r), s_.out + r * this->ldo_, this->state(r));

@@ -75,6 +75,7 @@ public:
             more = advance(upcoming);
             take(more ? &upcoming : nullptr);
         }
+        this->end();
         for (int r = 0; r < rows; r++) {
             if (has_row(r)) finish(r);
         }

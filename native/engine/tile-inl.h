@@ -49,8 +49,9 @@ public:
         locate(next);
         const KvView &k = b_.key, &v = b_.value;
         if (k.chunk < k.dim || v.chunk < v.dim) return {};
-        return {key_rows(next), bytes_of(k.dtype, k.dim), value_rows(next),
-                b_.value_is_key ? 0 : bytes_of(v.dtype, v.dim), begin_of(next), end_of(next), calls};
+        const void* const* values = b_.value_is_key ? nullptr : value_rows(next);
+        return {key_rows(next), bytes_of(k.dtype, k.dim), values,    bytes_of(v.dtype, v.dim),
+                begin_of(next), end_of(next),             calls};
     }
 
 private:

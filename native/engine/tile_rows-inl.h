@@ -13,7 +13,7 @@ namespace {
 
 // Keys of a value panel that are used together: what fits the first-level cache beside the accumulators.
 template <class Operand>
-constexpr int kValueChunk = kNr * kTileKeys * 4 / Operand::kDepth > 32768 ? 128 : kTileKeys;
+constexpr int kValueChunk = kNr * kTileKeys * 4 / Operand::kDepth > 40960 ? 160 : kTileKeys;
 
 // The state of a block's rows, in its scratch. Rows are counted in whole groups of kMr, and some may be mere filling.
 // Owner derives from this and has
@@ -36,12 +36,24 @@ protected:
     void begin(int rows) {
         groups_ = (rows + kMr - 1) / kMr;
         for (int r = 0; r < groups_ * kMr; r++) load_query(r);
-        for (int r = 0; r < groups_ * kMr; r++) forget(r);
+        for (int r = 0; r < groups_ * kMr; r++) forget_state(r);
+        for (int g = 0; g < groups_; g++) has_sums_[g] = false;
+    }
+
+    // After the last tile.
+    void end() {
+        for (int g = 0; g < groups_; g++) {
+            if (!has_sums_[g]) __builtin_memset(s_.out + g * kMr * ldo_, 0, sizeof(float) * kMr * ldo_);
+        }
     }
 
     // As if the row had not seen any key.
     void forget(int r) {
         __builtin_memset(s_.out + r * ldo_, 0, sizeof(float) * ldo_);
+        forget_state(r);
+    }
+
+    void forget_state(int r) {
         s_.row_max[r] = -kInfinity;
         s_.row_sum[r] = 0.0f;
         s_.row_rescale[r] = 1.0f;
@@ -80,9 +92,10 @@ protected:
     int groups_ = 0;
 
 private:
-    // The columns of the tile, whole vectors, that a group of kMr rows sees.
+    // The columns of the tile that a group of kMr rows sees: whole vectors of scores, and the keys whose values matter.
     struct Range {
         int begin, end;
+        int first_key, end_key;
         bool empty() const { return begin >= end; }
     };
 
@@ -109,26 +122,40 @@ private:
     void find_ranges(int group_begin, int group_end) {
         for (int g = group_begin; g < group_end; g++) {
             const Interval seen = owner().group_seen(g);
-            const int64_t begin = larger(seen.begin - panels_.key, panels_.begin);
-            const int64_t end = smaller(seen.end - panels_.key, panels_.end);
-            ranges_[g] = begin < end ? Range{round_down(static_cast<int>(begin), kLanes),
-                                             round_up(static_cast<int>(end), kLanes)}
-                                     : Range{0, 0};
+            const int first = static_cast<int>(larger(seen.begin - panels_.key, panels_.begin));
+            const int end = static_cast<int>(smaller(seen.end - panels_.key, panels_.end));
+            const int begin_vector = round_down(first, kLanes), end_vector = round_up(end, kLanes);
+            if (first >= end) {
+                ranges_[g] = {0, 0, 0, 0};
+            } else if constexpr (kPaired) {
+                ranges_[g] = {begin_vector, end_vector, begin_vector, end_vector};
+            } else {
+                ranges_[g] = {begin_vector, end_vector, first, end};
+            }
         }
     }
 
     void score(Ahead& ahead) {
-        for (int p = panels_.begin / kNr; p * kNr < panels_.end; p++) {
-            for (int g = strip_; g < strip_end_; g++) {
-                const int columns = ranges_[g].end - p * kNr;
-                if (columns <= 0 || ranges_[g].begin >= (p + 1) * kNr) continue;
-                with_vectors(columns, [&](auto used) {
-                    score_block<Operand, decltype(used)::value>(s_.query + g * kMr * ldq_, ldq_, panels_.key_panel(p),
-                                                                panels_.steps, b_.scale, scores(g * kMr) + p * kNr,
-                                                                kScoreStride);
-                });
-                ahead.advance();
-            }
+        for (int p = 0; panels_.column(p) < panels_.end; p++) {
+            for (int s = 0; s < panels_.steps; s += kKeySteps) score(p, s, ahead);
+        }
+    }
+
+    // The products with some steps of a panel; the last ones are scaled, too.
+    void score(int p, int first_step, Ahead& ahead) {
+        const int column = panels_.column(p);
+        const int left = panels_.steps - first_step;
+        const bool is_last = left <= kKeySteps;
+        for (int g = strip_; g < strip_end_; g++) {
+            const int columns = ranges_[g].end - column;
+            if (columns <= 0 || ranges_[g].begin >= column + kNr) continue;
+            with_vectors(columns, [&](auto used) {
+                score_block<Operand, decltype(used)::value>(
+                    s_.query + g * kMr * ldq_ + first_step, ldq_, panels_.key_panel(p) + first_step * kNr,
+                    is_last ? left : kKeySteps, first_step > 0, is_last ? b_.scale : 1.0f, scores(g * kMr) + column,
+                    kScoreStride);
+            });
+            if (is_last) ahead.advance();
         }
     }
 
@@ -176,18 +203,27 @@ private:
     void accumulate() {
         alignas(64) static const float kOnes[kMr] = {1, 1, 1, 1, 1, 1};
         const float* panel = s_.value_panels;
+        const int first = panels_.column(0);
+        const int keys = round_up(panels_.end, kLanes) - first;
+        // Equal shares of what fits. A row's bits are the same however many there are: pairs take all keys at once.
+        static_assert(!kPaired || kValueChunk<Operand> == kTileKeys, "residuals follow all of a tile's products");
+        const int chunks = (keys + kValueChunk<Operand> - 1) / kValueChunk<Operand>;
+        const int chunk_keys = round_up((keys + chunks - 1) / chunks, kLanes);
         for (int c0 = 0; c0 < b_.dim_v; c0 += kNr, panel += panels_.value_panel_size()) {
-            for (int chunk = 0; chunk < kTileKeys; chunk += kValueChunk<Operand>) {
+            for (int chunk = first; chunk < panels_.end; chunk += chunk_keys) {
                 for (int g = strip_; g < strip_end_; g++) {
-                    const int begin = ranges_[g].begin > chunk ? ranges_[g].begin : chunk;
-                    const int chunk_end = chunk + kValueChunk<Operand>;
-                    const int end = ranges_[g].end < chunk_end ? ranges_[g].end : chunk_end;
+                    const Range& range = ranges_[g];
+                    const int begin = range.first_key > chunk ? range.first_key : chunk;
+                    const int end = range.end_key < chunk + chunk_keys ? range.end_key : chunk + chunk_keys;
                     if (begin >= end) continue;
-                    const float* rescale = begin == ranges_[g].begin ? s_.row_rescale + g * kMr : kOnes;
+                    const float* rescale = begin > range.first_key ? kOnes
+                                           : has_sums_[g]          ? s_.row_rescale + g * kMr
+                                                                   : nullptr;
                     add_values(g, begin, end, rescale, panel + begin / Operand::kDepth * kNr, c0);
                 }
             }
         }
+        for (int g = strip_; g < strip_end_; g++) has_sums_[g] |= !ranges_[g].empty();
         if (kPaired && any_aside_) rescale_aside();
         if (panels_.exceptional) add_aside();
     }
@@ -235,6 +271,7 @@ private:
     const Panels<T, Operand>& panels_;
     int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
     bool any_aside_ = false;         // s_.aside holds sums
+    bool has_sums_[kMaxBlockRows / kMr];  // of a group; s_.out holds nothing before
     Range ranges_[kMaxBlockRows / kMr];
 };
 
