@@ -40,8 +40,12 @@ from .lse import LSE, merge_states
 from .masks import Mask
 from .memory import Buffer
 from .ops.attention import Plan, attention
+from .ops.describe_metadata import describe_metadata
 from .ops.features import Alibi, FullQuant, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .ops.fused_infer_attention_score import fused_infer_attention_score
+from .ops.kv_quant_sparse_attn_sharedkv import kv_quant_sparse_attn_sharedkv, kv_quant_sparse_attn_sharedkv_metadata
+from .ops.sparse_flash_mla import sparse_flash_mla, sparse_flash_mla_metadata
+from .ops.sparse_plan import SparsePlan
 from .report import Problem, Report
 from .stored import StoredCall, load_call, save_call
 from .tensor import Spec, Tensor
@@ -76,6 +80,7 @@ __all__ = [
     "Report",
     "Rope",
     "Rule",
+    "SparsePlan",
     "Spec",
     "StoredCall",
     "Stream",
@@ -87,6 +92,7 @@ __all__ = [
     "attention",
     "check",
     "dequantize_kv",
+    "describe_metadata",
     "environment",
     "fused_infer_attention_score",
     "get_cpu_target",
@@ -94,6 +100,8 @@ __all__ = [
     "get_include",
     "get_library",
     "get_num_threads",
+    "kv_quant_sparse_attn_sharedkv",
+    "kv_quant_sparse_attn_sharedkv_metadata",
     "list_rules",
     "live_objects",
     "load_call",
@@ -105,6 +113,8 @@ __all__ = [
     "set_cpu_target",
     "set_num_threads",
     "shutdown",
+    "sparse_flash_mla",
+    "sparse_flash_mla_metadata",
     "supports",
 ]
 

@@ -230,6 +230,15 @@ def check_handle(handle: ffi.CData, api: str) -> ffi.CData:
     return handle
 
 
+def described(api: str, *arguments: object) -> str:
+    """Read the text that a function of the library writes, whose last parameters are text, size, and size needed."""
+    function, needed = getattr(lib, api), ffi.new("size_t *")
+    check(function(*arguments, ffi.NULL, 0, needed), api)
+    found = ffi.new("char[]", needed[0])
+    check(function(*arguments, found, needed[0], needed), api)
+    return text(found)
+
+
 def handle_error(api: str) -> AclAttnError:
     """Build the exception for a function that gave no handle."""
     return error(_UNBOUND if api in load_target().missing else lib.ACLNN_ERR_PARAM_INVALID, api)

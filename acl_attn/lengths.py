@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .errors import invalid, type_name, wrong_type
 from .values import integer
 
-__all__ = ["Lengths", "LengthsLike", "as_lengths"]
+__all__ = ["Lengths", "LengthsLike", "as_lengths", "packed_lengths"]
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,46 @@ def as_lengths(value: LengthsLike, batch: int, parameter: str, derived: str) -> 
             fix = "these look like running totals: use Lengths.from_cu_seqlens(...)"
         raise invalid(parameter, f"{batch} lengths ({derived})", lengths.batch, fix)
     return lengths
+
+
+def packed_lengths(value: LengthsLike | None, tokens: int, parameter: str, tensor: str, layout: str) -> Lengths:
+    """Read a caller's lengths of packed sequences, whose number they tell.
+
+    Parameters
+    ----------
+    value : int, sequence of int, array, Lengths or None
+        What the caller gave. One int stands for as many sequences of that length as there are tokens for.
+    tokens : int
+        Tokens of all sequences.
+    parameter : str
+        The parameter's name, for messages.
+    tensor : str
+        That of the tensor that holds the tokens.
+    layout : str
+        Its layout.
+    """
+    if value is None:
+        fix = f"for a single sequence {parameter}=[{tokens}]"
+        raise invalid(parameter, f"the length of each packed sequence for layout {layout}", None, fix)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if value <= 0 or tokens % value:
+            raise invalid(parameter, f"a length that divides {tensor}'s {tokens} tokens", value)
+        return Lengths((int(value),) * (tokens // int(value)))
+    lengths = value if isinstance(value, Lengths) else Lengths.from_lengths(_sequence(value, parameter))
+    if lengths.total != tokens:
+        total, plain = lengths.total, lengths.per_sequence
+        fix = f"pass {tensor}[:{total}], or append {tokens - total} for a padding sequence" if total < tokens else ""
+        if len(plain) > 1 and plain[-1] == tokens and list(plain) == sorted(plain):
+            fix = f"these look like running totals: {parameter} are plain lengths"
+            fix += ", use Lengths.from_cu_seqlens(...)" if plain[0] == 0 else ""
+        raise invalid(parameter, f"lengths that sum to {tensor}'s {tokens} tokens", total, fix)
+    return lengths
+
+
+def _sequence(value: Any, parameter: str) -> Any:
+    if not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, (str, bytes)):
+        raise wrong_type(parameter, "an int, a sequence of int or a Lengths", type_name(value))
+    return value
 
 
 def _negative(parameter: str, value: int) -> Lengths:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,9 +20,9 @@ from ._inflight import keep
 from ._lib import ffi, lib
 from ._process import regain_device, reset_after_fork, use_device
 from .device import StreamLike, stream_pointer
-from .errors import AclAttnError, ClosedError, check, error, invalid
+from .errors import AclAttnError, ClosedError, check, described, error, invalid
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
-from .tensor import ArrayLike, HandleSet, as_tensor
+from .tensor import ArrayLike, HandleSet, Tensor, as_tensor, pointer_as_planned
 
 __all__ = ["Call", "Operator", "OperatorPlan", "Slot", "run_once", "workspace_cache"]
 
@@ -174,6 +174,8 @@ class _Prepared:
 class OperatorPlan(Closing):
     """A call that is checked and prepared once, and run often. Base of the operators' plans."""
 
+    _later: Set[str] = frozenset()  # operands of which only a `Spec` was known
+
     def __init__(self, call: Call, slots: Sequence[Slot], device: int | None = None) -> None:
         self._device = use_device(device)
         self._call = call
@@ -221,12 +223,7 @@ class OperatorPlan(Closing):
             Several lines.
         """
         with self._lock:
-            executor = self._live().executor
-            needed = ffi.new("size_t *")
-            check(lib.aclAttnDescribeExecutor(executor, ffi.NULL, 0, needed), "aclAttnDescribeExecutor")
-            text = ffi.new("char[]", needed[0])
-            check(lib.aclAttnDescribeExecutor(executor, text, needed[0], needed), "aclAttnDescribeExecutor")
-        return ffi.string(text).decode()
+            return described("aclAttnDescribeExecutor", self._live().executor)
 
     def close(self) -> None:
         """Release the plan. Runs in flight end normally. May be repeated."""
@@ -239,6 +236,15 @@ class OperatorPlan(Closing):
     def is_closed(self) -> bool:
         """Whether `close` was called."""
         return self._prepared is None
+
+    def _pointer(self, given: ArrayLike | None, parameter: str, planned: Tensor) -> ffi.CData:
+        """Give the address of an operand of a run: of the given array, or of the one that was planned with."""
+        if given is not None:
+            return pointer_as_planned(given, parameter, planned)
+        if parameter in self._later:
+            self._live()
+            raise invalid(parameter, "an array (the plan was made from a Spec)", None)
+        return planned._pointer
 
     def _run(
         self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None

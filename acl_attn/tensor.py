@@ -24,6 +24,7 @@ __all__ = [
     "Spec",
     "Tensor",
     "as_output",
+    "as_output_or_placeholder",
     "as_tensor",
     "as_tensor_or_placeholder",
     "output_pointer",
@@ -419,6 +420,13 @@ def as_tensor_or_placeholder(value: ArrayLike | Spec, parameter: str) -> Tensor:
         return as_tensor(value, parameter)
     pointer = ffi.cast("void *", (next(_placeholders) % 2**16 + 1) << 46)
     return _tensor(pointer, value.shape, value.dtype, value.strides, None, True, parameter)
+
+
+def as_output_or_placeholder(value: ArrayLike | None, parameter: str, spec: Spec) -> Tensor:
+    """Describe an array that an operator writes, or one that comes later."""
+    if value is None:
+        return as_tensor_or_placeholder(spec, parameter)
+    return as_output(value, parameter, spec.shape, spec.dtype)
 
 
 class HandleSet:

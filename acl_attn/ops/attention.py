@@ -23,6 +23,7 @@ from ..tensor import (
     Spec,
     Tensor,
     as_output,
+    as_output_or_placeholder,
     as_tensor,
     as_tensor_or_placeholder,
     output_pointer,
@@ -296,7 +297,7 @@ class Plan(OperatorPlan):
         self._outputs = {"out": out, "lse_out": lse_out}
         fia = call.fia
         # The addresses of phase one are replaced before each run; the first ones only have to be there.
-        fia.out = _first_output(out, "out", call.out_spec)
+        fia.out = as_output_or_placeholder(out, "out", call.out_spec)
         slots = [
             Slot(QUERY, 0),
             *(Slot(KEY, 1, is_list=True, member=member) for member in range(len(fia.key))),
@@ -305,7 +306,7 @@ class Plan(OperatorPlan):
             Slot(OUT, 0, is_output=True),
         ]
         if call.lse_spec is not None:
-            fia.lse = _first_output(lse_out, "lse_out", call.lse_spec)
+            fia.lse = as_output_or_placeholder(lse_out, "lse_out", call.lse_spec)
             slots.append(Slot(LSE_ARGUMENT, 1, is_output=True))
         super().__init__(fia, slots, device_id(device))
 
@@ -405,14 +406,6 @@ class Plan(OperatorPlan):
         self._run(pointers, (query, key, value, features, out, lse_out), stream, workspace)
         return out, _typed_lse(lse_out, call)
 
-    def _pointer(self, given: ArrayLike | None, parameter: str, planned: Tensor) -> ffi.CData:
-        if given is not None:
-            return pointer_as_planned(given, parameter, planned)
-        if parameter in self._later:
-            self._live()
-            raise invalid(parameter, "an array (the plan was made from a Spec)", None)
-        return planned._pointer
-
     def _add_members(
         self,
         pointers: list[ffi.CData],
@@ -507,9 +500,3 @@ class Plan(OperatorPlan):
 
 def _has_spec(given: object) -> bool:
     return isinstance(given, Spec) or (isinstance(given, (list, tuple)) and any(isinstance(g, Spec) for g in given))
-
-
-def _first_output(given: ArrayLike | None, parameter: str, spec: Spec) -> Tensor:
-    if given is not None:
-        return as_output(given, parameter, spec.shape, spec.dtype)
-    return as_tensor_or_placeholder(spec, parameter)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import invalid, type_name, wrong_type
 from ..layouts import Geometry, Layout, cache_geometry, find_layout
-from ..lengths import Lengths, LengthsLike, as_lengths
+from ..lengths import Lengths, LengthsLike, as_lengths, packed_lengths
 from ..masks import FiaMask, Mask
 from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
 from ..values import integer, number
@@ -232,7 +232,7 @@ def _lengths(
         batch, derived = shape.batch, f"query's batch in layout {layout.name}"
         q_lengths = None if q is None else as_lengths(q, batch, "q_lengths", derived)
     else:
-        q_lengths = _packed_lengths(layout, shape.tokens, q)
+        q_lengths = packed_lengths(q, shape.tokens, "q_lengths", "query", layout.name)
         batch, derived = q_lengths.batch, "one for each entry of q_lengths"
     if kv is None:
         if is_paged or layout.is_packed:
@@ -240,31 +240,6 @@ def _lengths(
             raise invalid("kv_lengths", f"the number of keys of each sequence for {reason}", None)
         return q_lengths, None
     return q_lengths, as_lengths(kv, batch, "kv_lengths", derived)
-
-
-def _packed_lengths(layout: Layout, tokens: int, given: LengthsLike | None) -> Lengths:
-    if given is None:
-        fix = f"for a single sequence q_lengths=[{tokens}]"
-        raise invalid("q_lengths", f"the length of each packed sequence for layout {layout.name}", None, fix)
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        if given <= 0 or tokens % given:
-            raise invalid("q_lengths", f"a length that divides query's {tokens} tokens", given)
-        return Lengths((int(given),) * (tokens // int(given)))
-    lengths = given if isinstance(given, Lengths) else Lengths.from_lengths(_sequence(given))
-    if lengths.total != tokens:
-        total, plain = lengths.total, lengths.per_sequence
-        fix = f"pass query[:{total}], or append {tokens - total} for a padding sequence" if total < tokens else ""
-        if len(plain) > 1 and plain[-1] == tokens and list(plain) == sorted(plain):
-            fix = "these look like running totals: q_lengths are plain lengths"
-            fix += ", use Lengths.from_cu_seqlens(...)" if plain[0] == 0 else ""
-        raise invalid("q_lengths", f"lengths that sum to query's {tokens} tokens", total, fix)
-    return lengths
-
-
-def _sequence(given: Any) -> Any:
-    if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, (str, bytes)):
-        raise wrong_type("q_lengths", "an int, a sequence of int or a Lengths", type_name(given))
-    return given
 
 
 def _mask(mask: MaskLike | None, window: tuple[int, int] | None) -> Mask | None:

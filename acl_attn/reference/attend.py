@@ -39,8 +39,8 @@ def attend(
         Which keys a row sees. A key that a row does not see is absent for it, even if it holds NaN.
     bias : ndarray of float64, shape (heads, sq, skv), optional
         Added to the scaled products.
-    sink : ndarray of float64, shape (heads,), optional
-        One more logit per head that takes part in the denominator only. It is not scaled.
+    sink : ndarray of float64, shape (heads,) or (heads, sq), optional
+        One more logit per head, or per head and row, that takes part in the denominator only. It is not scaled.
 
     Returns
     -------

@@ -208,7 +208,23 @@ class Paged:
         ndarray
             Axes (row, ...).
         """
-        tokens = np.arange(rows.start, rows.stop)
+        return self.at(blocks, sequence, np.arange(rows.start, rows.stop))
+
+    def at(self, blocks: Array, sequence: int, tokens: NDArray[np.int64]) -> Array:
+        """Look up rows that need not be neighbours.
+
+        Parameters
+        ----------
+        blocks, sequence
+            As for `rows`.
+        tokens : ndarray of int64
+            Its rows.
+
+        Returns
+        -------
+        ndarray
+            Axes (row, ...).
+        """
         numbers = self.table[sequence, tokens // self.block_size]
         wrong = (numbers < 0) | (numbers >= len(blocks))
         if wrong.any():

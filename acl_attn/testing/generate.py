@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Choice = TypeVar("Choice")
+Drawn = TypeVar("Drawn")
 
 BATCHED = ("BSND", "BNSD", "BSH", "BNSD_BSND")
 GQA_LAYOUTS = ("TND", *BATCHED, "NTD", "BSH_BNSD", "BSND_BNSD", "NTD_TND")
@@ -70,7 +71,9 @@ class ReplayedSource:
         return options[self.integer(0, len(options) - 1)]
 
 
-def simplify(choices: Sequence[int], fails: Callable[[Call], bool]) -> Call:
+def simplify(
+    choices: Sequence[int], fails: Callable[[Drawn], bool], draw: Callable[[Source], Drawn] | None = None
+) -> Drawn:
     """Make a call that fails simpler while it goes on failing.
 
     Parameters
@@ -79,20 +82,23 @@ def simplify(choices: Sequence[int], fails: Callable[[Call], bool]) -> Call:
         The choices that led to the call.
     fails : callable
         Tells whether a call fails.
+    draw : callable, optional
+        Draws a call from a source; `draw_call` without it.
 
     Returns
     -------
-    Call
+    object
         The simplest one found.
     """
+    draw_again: Callable[[Source], Any] = draw_call if draw is None else draw
     best = list(choices)
-    call = draw_call(ReplayedSource(best))
+    call: Drawn = draw_again(ReplayedSource(best))
     position, changed = 0, False
     while position < len(best):
         for smaller in (0, best[position] // 2, best[position] - 1):
             if 0 <= smaller < best[position]:
                 source = ReplayedSource([*best[:position], smaller, *best[position + 1 :]])
-                candidate = draw_call(source)
+                candidate = draw_again(source)
                 if fails(candidate):
                     best, call, changed = source.given, candidate, True
                     break

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acl_attn/acl_attn.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "abi/text_result.h"
 #include "engine/attention.h"
 #include "meta/api.h"
 #include "meta/executor.h"
@@ -85,13 +85,7 @@ aclnnStatus aclAttnDescribeExecutor(const aclOpExecutor* executor, char* text, s
         if (runtime::find_handle(runtime::Kind::executor, executor) == nullptr) {
             return meta::bad_handle("executor", runtime::Kind::executor, executor);
         }
-        const std::string description = meta::describe_call(executor);
-        if (needed != nullptr) *needed = description.size() + 1;
-        if (size > 0) {
-            const size_t length = std::min(size - 1, description.size());
-            std::memcpy(text, description.data(), length);
-            text[length] = '\0';
-        }
+        acl_attn::abi::copy_text(meta::describe_call(executor), text, size, needed);
         return ACLNN_SUCCESS;
     });
 }

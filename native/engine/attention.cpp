@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/full_quant_plan.h"
+#include "engine/padding.h"
 #include "engine/schedule.h"
 #include "engine/targets.h"
 #include "engine/thread_pool.h"
@@ -190,17 +191,8 @@ void PlannedAttention::merge(Run& run, const WorkItem& item) const {
 
 void PlannedAttention::write_padding(const Operands& operands, const Sequence& s) const {
     const RowSink sink = row_sink(operands, s, 0);
-    const auto clear = [&](int64_t token) {
-        for (int64_t head = 0; head < problem_.heads; head++) {
-            std::memset(sink.out + token * sink.out_token_stride + head * sink.out_head_stride, 0,
-                        static_cast<size_t>(bytes_of(problem_.out_dtype, problem_.dim_v)));
-            if (sink.lse == nullptr) continue;
-            sink.lse[token * sink.lse_token_stride + head * sink.lse_head_stride] =
-                std::numeric_limits<float>::infinity();
-        }
-    };
-    for (int64_t token = -s.pad_before; token < 0; token++) clear(token);
-    for (int64_t token = s.q_len; token < s.q_len + s.pad_after; token++) clear(token);
+    clear_tokens(sink, -s.pad_before, 0, problem_.heads, problem_.dim_v);
+    clear_tokens(sink, s.q_len, s.q_len + s.pad_after, problem_.heads, problem_.dim_v);
 }
 
 RowSink PlannedAttention::row_sink(const Operands& operands, const Sequence& s, int64_t kv_head) const {
@@ -213,7 +205,9 @@ RowSink PlannedAttention::row_sink(const Operands& operands, const Sequence& s, 
     sink.out_dtype = p.out_dtype;
     sink.query_dtype = bias_dtype(p);
     sink.first_head = static_cast<int32_t>(head);
-    if (p.has_sink) sink.sinks = static_cast<const uint16_t*>(operands.sink);
+    sink.sinks = p.has_sink ? operands.sink : nullptr;
+    sink.sinks_dtype = p.dtype;
+    sink.empty_lse = std::numeric_limits<float>::infinity();
     if (p.post_quant.present) {
         sink.out_scale = static_cast<const char*>(operands.out_scale);
         if (p.post_quant.has_offset) sink.out_offset = static_cast<const char*>(operands.out_offset);

@@ -43,7 +43,7 @@ inline void store_result(Dtype dtype, char* out, int d, vf value, int n) {
 inline RowState join_sink(const RowSink& sink, int64_t head, RowState state, float& weight) {
     weight = 1.0f;
     if (sink.sinks == nullptr || state.sum == 0.0f) return state;
-    const float logit = widen_part(sink.query_dtype, sink.sinks + sink.first_head + head, 1)[0];
+    const float logit = widen_number(sink.sinks_dtype, static_cast<const char*>(sink.sinks), sink.first_head + head, 1)[0];
     if (!(logit > state.max)) {  // NaN comes this way too, and makes the sum NaN
         state.sum += exp_scalar(logit - state.max);
         return state;
@@ -70,7 +70,7 @@ inline void store_lse(const RowSink& sink, int64_t token, int64_t head, const Ro
     if (sink.lse == nullptr) return;
     const double lse = static_cast<double>(state.max) + __builtin_log(static_cast<double>(state.sum));
     sink.lse[token * sink.lse_token_stride + head * sink.lse_head_stride] =
-        state.sum == 0.0f ? kInfinity : static_cast<float>(lse);
+        state.sum == 0.0f ? sink.empty_lse : static_cast<float>(lse);
 }
 
 // Writes a row whose accumulators hold headroom * sum(exp(score - max) * value). A row that saw no key has sum 0.

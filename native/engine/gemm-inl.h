@@ -77,11 +77,19 @@ struct Accumulators {
     }
 };
 
-// scores[r][c] = scale * sum over k of query[r][k] * panel[k][c]
+// Steps of a key panel that are used together: what fits the first-level cache.
+constexpr int kKeySteps = 32768 / (kNr * 4);
+
+// scores[r][c] = scale * sum over k of query[r][k] * panel[k][c]. `is_rest`: added to what `scores` holds.
 template <class Operand, int kUsed>
-inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, int steps, float scale, float* scores,
-                        ptrdiff_t lds) {
+inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, int steps, bool is_rest, float scale,
+                        float* scores, ptrdiff_t lds) {
     Accumulators<Operand, kUsed> acc = {};
+    if (is_rest) {
+        for (int r = 0; r < kMr; r++) {
+            for (int c = 0; c < kUsed; c++) acc.v[r][c] = load<vf>(scores + r * lds + c * kLanes);
+        }
+    }
     acc.add(query, ldq, panel, steps);
     const vf factor = splat(scale);
     for (int r = 0; r < kMr; r++) {
@@ -89,13 +97,14 @@ inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, i
     }
 }
 
-// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]. With pairs also the residuals
+// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]; without the first term, whatever
+// `out` holds, where rescale is null. With pairs also the residuals
 // of the columns that have them (otherwise null); `column` is the tile column of the first.
 template <class Operand, int kUsed>
 inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel,
                         int column, int steps, const float* rescale, float* out, ptrdiff_t ldo) {
-    Accumulators<Operand, kUsed> acc;
-    for (int r = 0; r < kMr; r++) {
+    Accumulators<Operand, kUsed> acc = {};
+    for (int r = 0; r < kMr && rescale != nullptr; r++) {
         const vf factor = splat(rescale[r]);
         for (int c = 0; c < kUsed; c++) acc.v[r][c] = load<vf>(out + r * ldo + c * kLanes) * factor;
     }

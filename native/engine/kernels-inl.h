@@ -7,6 +7,7 @@
 #include "engine/decode-inl.h"
 #include "engine/full_quant_kernels.h"
 #include "engine/prefill-inl.h"
+#include "engine/sparse-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -46,6 +47,8 @@ constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_qu
             {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>},
             merge_partials,
             full_quant,
+            {sparse<F16, Fp32Operand>, sparse<BF16, Bf16Operand>},
+            merge_sparse,
             exp_array,
             {widen_array<F16>, widen_array<BF16>},
             {narrow_array<F16>, narrow_array<BF16>}};

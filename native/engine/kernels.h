@@ -81,7 +81,9 @@ struct RowSink {
     Dtype out_dtype;
     Dtype query_dtype;
     int32_t first_head;         // head 0 of the group among all heads
-    const uint16_t* sinks;      // one more logit for each head, of the query's dtype; null: none
+    const void* sinks;          // one more logit for each head; null: none
+    Dtype sinks_dtype;          // f16, bf16 or f32
+    float empty_lse;            // of a row that sees no key
     const char* out_scale;      // null: no post-quantisation
     const char* out_offset;     // may be null
     Dtype out_scale_dtype;
@@ -160,6 +162,10 @@ struct Scratch {
 struct FullQuantKernels;  // full_quant_kernels.h
 
 using RowKernel = void(const RowBlock&, const Scratch&);
+// sparse_block.h
+struct SparseBlock;
+struct SparseScratch;
+struct SparseMerge;
 
 struct Kernels {
     const char* name;
@@ -173,6 +179,8 @@ struct Kernels {
     RowKernel* decode_codes[kStoredDtypes];
     void (*merge)(const MergeBlock&);
     const FullQuantKernels* full_quant;
+    void (*sparse[2])(const SparseBlock&, const SparseScratch&);  // by the Dtype of the query
+    void (*merge_sparse)(const SparseMerge&);
     // The building blocks, for tests.
     void (*exp)(const float* x, float* y, size_t n);
     void (*widen[2])(const uint16_t* x, float* y, size_t n);

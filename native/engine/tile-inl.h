@@ -4,9 +4,8 @@
 // A tile of keys and values on its way from the cache to panels.
 #pragma once
 
-#include "engine/exceptional-inl.h"
-#include "engine/pack-inl.h"
-#include "engine/rows-inl.h"
+#include "engine/ahead-inl.h"
+#include "engine/panels-inl.h"
 #include "engine/staging-inl.h"
 
 namespace acl_attn::engine {
@@ -14,15 +13,14 @@ namespace {
 
 // Goes through the tiles that some row of the block sees: `for (bool more = first(); more; more = next()) pack();`
 template <class T, class Operand>
-class Tile {
+class Tile : public Panels<T, Operand> {
 public:
-    int64_t key = 0;            // of column 0; a multiple of kTileKeys
-    int begin = 0, end = 0;     // columns that some row of the block sees
-    bool exceptional = false;   // some value was set aside (exceptional-inl.h)
-    const int steps;            // of a key panel
+    using Panels<T, Operand>::key;
+    using Panels<T, Operand>::begin;
+    using Panels<T, Operand>::end;
 
     Tile(const RowBlock& block, const Scratch& scratch)
-        : steps(steps_of(block.dim, Operand::kDepth)), b_(block), s_(scratch), staging_(block, scratch),
+        : Panels<T, Operand>(block.dim, block.dim_v, scratch), b_(block), s_(scratch), staging_(block, scratch),
           span_(visible_keys(block, block.row_begin, block.row_end)) {}
 
     bool first() {
@@ -32,7 +30,7 @@ public:
         return enter();
     }
 
-    // The addresses of the next tile were found by Ahead.
+    // The addresses of the next tile were found by ahead().
     bool next() {
         key += kTileKeys;
         return enter();
@@ -41,55 +39,20 @@ public:
     void pack() {
         const void **keys = key_rows(key), **values = value_rows(key);
         staging_.stage(key + begin, end - begin, keys + begin, values + begin);
-        constexpr bool tiny_matters = Operand::kDepth == 2;
-        exceptional = set_aside<T, tiny_matters>(values, begin, end, b_.dim_v, s_.zeros, s_.value_classes,
-                                                 s_.value_originals);
-        for (int c = round_down(begin, kNr); c < round_up(end, kLanes); c += kLanes) {
-            pack_keys<T, Operand>(keys + c, b_.dim, key_panel(c / kNr), c % kNr);
-        }
-        pack_values<Operand, T>(values, round_down(begin, kLanes), round_up(end, kLanes), b_.dim_v,
-                                value_panel_size(), s_.value_panels);
+        Panels<T, Operand>::pack(keys, values);
     }
 
-    float* key_panel(int p) const { return s_.key_panels + static_cast<ptrdiff_t>(p) * steps * kNr; }
-    static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kNr; }
-
-    // Finds the next tile's rows and brings them close, a few at a time between products, so that packing does not wait
-    // for memory.
-    class Ahead {
-    public:
-        // `calls`: about how often advance() will be called.
-        Ahead(const Tile& tile, int calls) {
-            const int64_t key = tile.key + kTileKeys;
-            if (key >= tile.span_.end) return;
-            tile.locate(key);
-            const KvView &k = tile.b_.key, &v = tile.b_.value;
-            if (k.chunk < k.dim || v.chunk < v.dim) return;
-            key_bytes_ = bytes_of(k.dtype, k.dim);
-            value_bytes_ = tile.b_.value_is_key ? 0 : bytes_of(v.dtype, v.dim);
-            keys_ = tile.key_rows(key);
-            values_ = tile.value_rows(key);
-            next_ = tile.begin_of(key);
-            end_ = tile.end_of(key);
-            step_ = (end_ - next_ + calls - 1) / calls;
-        }
-
-        __attribute__((always_inline)) void advance() {
-            constexpr int line = 64;
-            for (int stop = next_ + step_; next_ < stop && next_ < end_; next_++) {
-                const char* k = static_cast<const char*>(keys_[next_]);
-                const char* v = static_cast<const char*>(values_[next_]);
-                for (int64_t d = 0; d < key_bytes_; d += line) prefetch_to_l2(k + d);
-                for (int64_t d = 0; d < value_bytes_; d += line) prefetch_to_l2(v + d);
-            }
-        }
-
-    private:
-        const void** keys_ = nullptr;
-        const void** values_ = nullptr;
-        int64_t key_bytes_ = 0, value_bytes_ = 0;
-        int next_ = 0, end_ = 0, step_ = 0;
-    };
+    // Finds the next tile's rows. `calls`: about how often advance() will be called.
+    Ahead ahead(int calls) const {
+        const int64_t next = key + kTileKeys;
+        if (next >= span_.end) return {};
+        locate(next);
+        const KvView &k = b_.key, &v = b_.value;
+        if (k.chunk < k.dim || v.chunk < v.dim) return {};
+        const void* const* values = b_.value_is_key ? nullptr : value_rows(next);
+        return {key_rows(next), bytes_of(k.dtype, k.dim), values,    bytes_of(v.dtype, v.dim),
+                begin_of(next), end_of(next),             calls};
+    }
 
 private:
     bool enter() {

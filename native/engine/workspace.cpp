@@ -84,11 +84,9 @@ Workspace divide_workspace(void* memory, const Problem& problem, const Schedule&
         divide_scratch(counter, problem, schedule, kernels);
     }
 
-    const uintptr_t address = reinterpret_cast<uintptr_t>(memory);
-    const size_t skip = memory == nullptr ? 0 : round_up(address, Arena::kAlignment) - address;
-    Arena arena(memory == nullptr ? nullptr : static_cast<char*>(memory) + skip);
+    Arena arena = Arena::aligned(memory);
     Workspace w;
-    w.scratch_stride = round_up(counter.used(), Arena::kAlignment);
+    w.scratch_stride = Arena::round_up(counter.used());
     w.scratch = arena.take<char>(w.scratch_stride * static_cast<size_t>(slots));
     w.partial_out = arena.take<float>(static_cast<size_t>(schedule.partial_rows) * static_cast<size_t>(problem.dim_v));
     w.partial_state = arena.take<RowState>(static_cast<size_t>(schedule.partial_rows));

@@ -44,10 +44,18 @@ public:
 
     explicit Arena(void* memory = nullptr) : memory_(static_cast<char*>(memory)) {}
 
+    // From the first boundary in `memory` on; the whole needs kAlignment bytes more than used() says.
+    static Arena aligned(void* memory) {
+        const uintptr_t address = reinterpret_cast<uintptr_t>(memory);
+        return Arena(memory == nullptr ? nullptr : static_cast<char*>(memory) + (round_up(address) - address));
+    }
+
+    static constexpr size_t round_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
     // `count` objects on a cache line boundary; null when only counting.
     template <class T>
     T* take(size_t count) {
-        const size_t offset = (used_ + kAlignment - 1) / kAlignment * kAlignment;
+        const size_t offset = round_up(used_);
         used_ = offset + count * sizeof(T);
         return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + offset);
     }

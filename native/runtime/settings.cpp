@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // System parameters, and limits on the cores that operators may count on.
+#include "runtime/settings.h"
+
 #include "runtime/api.h"
 #include "runtime/soc.h"
 #include "runtime/stream_queue.h"
@@ -37,6 +39,13 @@ aclError device_cores(aclrtDevResLimitType type, uint32_t* cores) {
 }
 
 }  // namespace
+
+int64_t system_parameter(aclSysParamOpt opt, int64_t otherwise) noexcept {
+    Lock lock(state().mutex);
+    const auto found = state().sys_params.find(opt);
+    return found == state().sys_params.end() ? otherwise : found->second;
+}
+
 }  // namespace acl_attn::runtime
 
 extern "C" {

@@ -3,48 +3,22 @@
 //
 // Times the engine alone: bench_engine [threads [target [filter]]].
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
+#include "bench_support.h"
 #include "engine/attention.h"
 #include "formats/half.h"
 
 using namespace acl_attn::engine;
+using namespace engine_bench;
 
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-// Large arrays on huge pages where the system grants them, as NumPy's are.
-template <class T>
-struct HugePages {
-    using value_type = T;
-    HugePages() = default;
-    template <class U>
-    HugePages(const HugePages<U>&) {}
-    T* allocate(size_t n) {
-        constexpr size_t page = size_t{1} << 21;
-        const size_t bytes = (n * sizeof(T) + page - 1) / page * page;
-        void* p = std::aligned_alloc(page, bytes);
-        if (p == nullptr) std::abort();
-#ifdef __linux__
-        madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-        return static_cast<T*>(p);
-    }
-    void deallocate(T* p, size_t) { std::free(p); }
-    bool operator==(const HugePages&) const { return true; }
-    bool operator!=(const HugePages&) const { return false; }
-};
-using Codes = std::vector<uint16_t, HugePages<uint16_t>>;
+using Codes = Large<uint16_t>;
 
 struct Case {
     const char* name;
@@ -116,7 +90,7 @@ void bench(const Case& c) {
     operands.block_table = table.data();
     operands.out = out.data();
     const auto plan = Attention::plan(p);
-    std::vector<char, HugePages<char>> workspace(plan->workspace_bytes());
+    Large<char> workspace(plan->workspace_bytes());
     plan->run(operands, workspace.data());
     std::vector<double> times;
     const double start = now();

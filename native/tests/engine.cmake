@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests of the compute engine: they link its objects directly, because the shared library exports none of it.
-foreach(test correctness determinism features full_quant hostile primitives threads)
+foreach(test correctness determinism features full_quant hostile primitives sparse sparse_determinism threads)
   add_executable(engine_${test} ${CMAKE_CURRENT_LIST_DIR}/engine_${test}.cpp)
   target_link_libraries(engine_${test} PRIVATE acl_attn_engine)
   if(test STREQUAL "threads" AND CMAKE_CROSSCOMPILING)
@@ -14,7 +14,7 @@ foreach(test correctness determinism features full_quant hostile primitives thre
 endforeach()
 
 # Not tests: they time the engine alone.
-foreach(bench bench_engine bench_full_quant)
-  add_executable(${bench} ${CMAKE_CURRENT_LIST_DIR}/${bench}.cpp)
-  target_link_libraries(${bench} PRIVATE acl_attn_engine)
+foreach(bench engine full_quant sparse)
+  add_executable(bench_${bench} ${CMAKE_CURRENT_LIST_DIR}/bench_${bench}.cpp)
+  target_link_libraries(bench_${bench} PRIVATE acl_attn_engine)
 endforeach()

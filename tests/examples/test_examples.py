@@ -15,7 +15,7 @@ SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name != "sm
 
 
 def test_there_are_scripts() -> None:
-    assert {"prefill.py", "paged_decode.py", "chunked_prefill.py"} <= set(SCRIPTS)
+    assert {"prefill.py", "paged_decode.py", "chunked_prefill.py", "context_parallel.py"} <= set(SCRIPTS)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sparse attention over shared rows: some query tokens with their heads against the tiles that they see. A tile of an
+// interval serves all tokens; one of a list, its token's heads.
+#pragma once
+
+#include "engine/finish-inl.h"
+#include "engine/sparse_tiles-inl.h"
+#include "engine/sparse_unpack-inl.h"
+#include "engine/tile_rows-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+// Adds what a row saw after a cut to what it saw before.
+inline void combine_parts(float* total, RowState& total_state, const float* part, const RowState& part_state, int dim) {
+    RowState both;
+    both.max = part_state.max > total_state.max ? part_state.max : total_state.max;
+    both.headroom = part_state.headroom < total_state.headroom ? part_state.headroom : total_state.headroom;
+    const float reference = both.max == -kInfinity ? 0.0f : both.max;
+    const float before = exp_scalar(total_state.max - reference), after = exp_scalar(part_state.max - reference);
+    both.sum = total_state.sum * before + part_state.sum * after;
+    const vf before_factor = splat(before * (both.headroom / total_state.headroom));
+    const vf after_factor = splat(after * (both.headroom / part_state.headroom));
+    for (int d = 0; d < dim; d += kLanes) {
+        const int n = dim - d;
+        store_part(total + d, fma(load_part<vf>(part + d, n), after_factor, load_part<vf>(total + d, n) * before_factor),
+                   n);
+    }
+    total_state = both;
+}
+
+void merge_sparse(const SparseMerge& block) {
+    const int64_t rows = block.row_end - block.row_begin;
+    for (int64_t i = 0; i < rows; i++) {
+        float* total = block.partial_out + i * block.dim_v;
+        RowState state = block.partial_state[i];
+        for (int p = 1; p < block.parts; p++) {
+            combine_parts(total, state, total + p * rows * block.dim_v, block.partial_state[p * rows + i], block.dim_v);
+        }
+        write_row(block.sink, block.row_begin + i, block.group, block.dim_v, total, state);
+    }
+}
+
+template <class T, class Operand>
+class Sparse : TileRows<T, Operand, Sparse<T, Operand>> {
+    using Rows = TileRows<T, Operand, Sparse<T, Operand>>;
+    friend Rows;
+
+public:
+    Sparse(const SparseBlock& block, const SparseScratch& scratch)
+        : Rows(block.rows, scratch.tile, panels_), sb_(block), ss_(scratch),
+          token_rows_(has_lists(block) ? round_up(block.rows.group, kMr) : block.rows.group),
+          panels_(block.rows.dim, block.rows.dim_v, scratch.tile) {}
+
+    void run() {
+        const int rows = static_cast<int>(sb_.token_end - sb_.token_begin) * token_rows_;
+        this->begin(rows);
+        __builtin_memset(is_cut_, 0, sizeof is_cut_);
+        StreamTiles ori(sb_, false, s_.zeros), cmp(sb_, true, s_.zeros);
+        const void** memory = s_.key_rows;
+        const void** other_memory = s_.key_rows + kTileKeys;
+        static_assert(2 * kTileKeys <= kStreamSplit, "the address array must hold two tiles");
+        const auto advance = [&](SparseTile& tile) {
+            return ori.next(tile, memory) || cmp.next(tile, memory);
+        };
+        SparseTile upcoming;
+        bool more = advance(upcoming);
+        while (more) {
+            tile_ = upcoming;
+            const void** reused = memory;
+            memory = other_memory;
+            other_memory = reused;
+            more = advance(upcoming);
+            take(more ? &upcoming : nullptr);
+        }
+        this->end();
+        for (int r = 0; r < rows; r++) {
+            if (has_row(r)) finish(r);
+        }
+    }
+
+private:
+    using Rows::b_;
+    using Rows::s_;
+
+    static bool has_lists(const SparseBlock& b) { return b.ori.indices != nullptr || b.cmp.indices != nullptr; }
+
+    bool has_row(int r) const { return r % token_rows_ < b_.group && r / token_rows_ < tokens(); }
+    int tokens() const { return static_cast<int>(sb_.token_end - sb_.token_begin); }
+    int64_t token(int r) const { return sb_.token_begin + r / token_rows_; }
+    int64_t row(int r) const { return token(r) * b_.group + r % token_rows_; }
+
+    // Only asked of the token, if the tile is from its list.
+    Interval columns(int64_t token) const {
+        if (tile_.token >= 0) return {tile_.key, tile_.key + tile_.end};
+        return tile_.is_compressed ? visible_compressed_columns(sb_, token) : visible_original_columns(sb_, token);
+    }
+    Interval seen(int r) const { return columns(token(r)); }
+    Interval group_seen(int g) const {
+        const int64_t last = smaller(token((g + 1) * kMr - 1), sb_.token_end - 1);
+        return {columns(token(g * kMr)).begin, columns(last).end};
+    }
+
+    void adjust_scores(int r, Interval seen, int begin, int end, float* scores) const {
+        if (seen.begin <= tile_.key + begin && seen.end >= tile_.key + end) return;
+        hide_scores(b_, row(r), seen, tile_.key, begin, end, scores);
+    }
+
+    void take(const SparseTile* upcoming) {
+        int first = 0, last = this->groups_;
+        if (tile_.token >= 0) {
+            const int groups = token_rows_ / kMr;
+            first = static_cast<int>(tile_.token - sb_.token_begin) * groups;
+            last = first + groups;
+        }
+        if (is_sparse_cut(tile_.key)) cut(first * kMr, last * kMr);
+        panels_.key = tile_.key;
+        panels_.begin = tile_.begin;
+        panels_.end = tile_.end;
+        if (sb_.packed) {
+            const KvView& view = tile_.is_compressed ? sb_.cmp.rows : sb_.ori.rows;
+            unpack_rows(view.dtype, tile_.end - tile_.begin, tile_.rows + tile_.begin, ss_.unpacked);
+        }
+        __builtin_memcpy(s_.value_rows, tile_.rows, sizeof *tile_.rows * kTileKeys);
+        panels_.pack(tile_.rows, s_.value_rows);
+        Ahead ahead;
+        if (upcoming != nullptr) {
+            const int64_t bytes = sb_.packed ? kPackedScales + kPackedScaled / kPackedGroup : 2 * b_.dim;
+            const int calls = (last - first) * ((tile_.end + kNr - 1) / kNr - tile_.begin / kNr);
+            ahead = {upcoming->rows, bytes, nullptr, 0, upcoming->begin, upcoming->end, calls};
+        }
+        this->visit(first, last, ahead);
+    }
+
+    // Rows that see columns on both sides of the tile's begin.
+    void cut(int row_begin, int row_end) {
+        for (int r = row_begin; r < row_end; r++) {
+            if (!has_row(r)) continue;
+            const Interval seen = columns(token(r));
+            const int64_t first = tile_.token < 0 ? seen.begin : tile_.is_compressed ? sb_.cmp.begin : sb_.ori.begin;
+            if (first < tile_.key && tile_.key < seen.end) put_away(r);
+        }
+    }
+
+    float* total(int r) const { return ss_.total + static_cast<ptrdiff_t>(r) * b_.dim_v; }
+
+    void put_away(int r) {
+        const float* part = s_.out + r * this->ldo_;
+        this->join_aside(r);
+        if (is_cut_[r]) {
+            combine_parts(total(r), ss_.total_state[r], part, this->state(r), b_.dim_v);
+        } else {
+            is_cut_[r] = true;
+            __builtin_memcpy(total(r), part, sizeof(float) * static_cast<size_t>(b_.dim_v));
+            ss_.total_state[r] = this->state(r);
+        }
+        this->forget(r);
+        this->forget_aside(r);
+    }
+
+    void finish(int r) {
+        if (is_cut_[r]) {
+            put_away(r);
+            finish_row(b_, 0, row(r), total(r), ss_.total_state[r]);
+        } else {
+            this->join_aside(r);
+            finish_row(b_, 0, row(r), s_.out + r * this->ldo_, this->state(r));
+        }
+    }
+
+    const SparseBlock& sb_;
+    const SparseScratch& ss_;
+    const int token_rows_;  // of a token, whole groups where tiles may be a token's own
+    Panels<T, Operand> panels_;
+    SparseTile tile_;
+    bool is_cut_[kMaxBlockRows];  // `total` holds something of the row
+};
+
+template <class T, class Operand>
+void sparse(const SparseBlock& block, const SparseScratch& scratch) {
+    Sparse<T, Operand>(block, scratch).run();
+}
+
+}  // namespace
+}  // namespace acl_attn::engine

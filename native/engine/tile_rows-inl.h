@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Many rows against one packed tile: scores, online softmax, and the sum of the values, kMr rows at a time.
+#pragma once
+
+#include "engine/ahead-inl.h"
+#include "engine/panels-inl.h"
+#include "engine/softmax-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+// Keys of a value panel that are used together: what fits the first-level cache beside the accumulators.
+template <class Operand>
+constexpr int kValueChunk = kNr * kTileKeys * 4 / Operand::kDepth > 40960 ? 160 : kTileKeys;
+
+// The state of a block's rows, in its scratch. Rows are counted in whole groups of kMr, and some may be mere filling.
+// Owner derives from this and has
+//   bool has_row(int r): not filling;           int64_t row(int r): its merged row;
+//   Interval seen(int r): keys that a row sees; Interval group_seen(int g): that some row of the group sees;
+//   void adjust_scores(int r, Interval seen, int begin, int end, float* scores): hides, and what else scores need.
+template <class T, class Operand, class Owner>
+class TileRows {
+protected:
+    static constexpr bool kPaired = Operand::kDepth == 2;
+    // Groups whose scores are held at a time: packed keys and values serve a whole block, which may have more rows than
+    // scores fit the second-level cache.
+    static constexpr int kStripGroups = kStripRows / kMr;
+    static_assert(kStripRows % kMr == 0 && kMaxBlockRows % kMr == 0, "whole groups");
+
+    TileRows(const RowBlock& block, const Scratch& scratch, const Panels<T, Operand>& panels)
+        : b_(block), s_(scratch), ldo_(round_up(block.dim_v, kLanes)),
+          ldq_(round_up(block.dim, kLanes) / Operand::kDepth), panels_(panels) {}
+
+    void begin(int rows) {
+        groups_ = (rows + kMr - 1) / kMr;
+        for (int r = 0; r < groups_ * kMr; r++) load_query(r);
+        for (int r = 0; r < groups_ * kMr; r++) forget_state(r);
+        for (int g = 0; g < groups_; g++) has_sums_[g] = false;
+    }
+
+    // After the last tile.
+    void end() {
+        for (int g = 0; g < groups_; g++) {
+            if (!has_sums_[g]) __builtin_memset(s_.out + g * kMr * ldo_, 0, sizeof(float) * kMr * ldo_);
+        }
+    }
+
+    // As if the row had not seen any key.
+    void forget(int r) {
+        __builtin_memset(s_.out + r * ldo_, 0, sizeof(float) * ldo_);
+        forget_state(r);
+    }
+
+    void forget_state(int r) {
+        s_.row_max[r] = -kInfinity;
+        s_.row_sum[r] = 0.0f;
+        s_.row_rescale[r] = 1.0f;
+        s_.row_headroom[r] = 1.0f;
+    }
+
+    RowState state(int r) const { return {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]}; }
+
+    // The packed tile for groups [group_begin, group_end).
+    void visit(int group_begin, int group_end, Ahead& ahead) {
+        find_ranges(group_begin, group_end);
+        for (int strip = group_begin; strip < group_end; strip += kStripGroups) {
+            strip_ = strip;
+            strip_end_ = strip + kStripGroups < group_end ? strip + kStripGroups : group_end;
+            score(ahead);
+            for (int g = strip_; g < strip_end_; g++) softmax(g);
+            accumulate();
+        }
+    }
+
+    // Adds to a row's sums what was kept apart from them.
+    void join_aside(int r) {
+        if (!any_aside_) return;
+        for (int i = r * ldo_; i < (r + 1) * ldo_; i += kLanes) {
+            store(s_.out + i, load<vf>(s_.out + i) + load<vf>(s_.aside + i));
+        }
+    }
+
+    void forget_aside(int r) {
+        if (any_aside_) __builtin_memset(s_.aside + r * ldo_, 0, sizeof(float) * ldo_);
+    }
+
+    const RowBlock& b_;
+    const Scratch& s_;
+    const int ldo_, ldq_;
+    int groups_ = 0;
+
+private:
+    // The columns of the tile that a group of kMr rows sees: whole vectors of scores, and the keys whose values matter.
+    struct Range {
+        int begin, end;
+        int first_key, end_key;
+        bool empty() const { return begin >= end; }
+    };
+
+    Owner& owner() { return static_cast<Owner&>(*this); }
+
+    void load_query(int r) {
+        float* to = s_.query + r * ldq_;
+        if (!owner().has_row(r)) {
+            __builtin_memset(to, 0, sizeof(float) * ldq_);
+        } else if constexpr (kPaired) {
+            __builtin_memset(to, 0, sizeof(float) * ldq_);
+            copy_query(b_, 0, owner().row(r), reinterpret_cast<uint16_t*>(to));
+        } else {
+            widen_query(b_, 0, owner().row(r), to);
+        }
+    }
+
+    // Of a row of the current strip.
+    ptrdiff_t strip_row(int r) const { return r - strip_ * kMr; }
+    float* scores(int r) const { return s_.scores + strip_row(r) * kScoreStride; }
+    uint16_t* probabilities(int r) const { return s_.probabilities + strip_row(r) * kScoreStride; }
+    uint16_t* residuals(int r) const { return s_.probabilities + (kStripRows + strip_row(r)) * kScoreStride; }
+
+    void find_ranges(int group_begin, int group_end) {
+        for (int g = group_begin; g < group_end; g++) {
+            const Interval seen = owner().group_seen(g);
+            const int first = static_cast<int>(larger(seen.begin - panels_.key, panels_.begin));
+            const int end = static_cast<int>(smaller(seen.end - panels_.key, panels_.end));
+            const int begin_vector = round_down(first, kLanes), end_vector = round_up(end, kLanes);
+            if (first >= end) {
+                ranges_[g] = {0, 0, 0, 0};
+            } else if constexpr (kPaired) {
+                ranges_[g] = {begin_vector, end_vector, begin_vector, end_vector};
+            } else {
+                ranges_[g] = {begin_vector, end_vector, first, end};
+            }
+        }
+    }
+
+    void score(Ahead& ahead) {
+        for (int p = 0; panels_.column(p) < panels_.end; p++) {
+            for (int s = 0; s < panels_.steps; s += kKeySteps) score(p, s, ahead);
+        }
+    }
+
+    // The products with some steps of a panel; the last ones are scaled, too.
+    void score(int p, int first_step, Ahead& ahead) {
+        const int column = panels_.column(p);
+        const int left = panels_.steps - first_step;
+        const bool is_last = left <= kKeySteps;
+        for (int g = strip_; g < strip_end_; g++) {
+            const int columns = ranges_[g].end - column;
+            if (columns <= 0 || ranges_[g].begin >= column + kNr) continue;
+            with_vectors(columns, [&](auto used) {
+                score_block<Operand, decltype(used)::value>(
+                    s_.query + g * kMr * ldq_ + first_step, ldq_, panels_.key_panel(p) + first_step * kNr,
+                    is_last ? left : kKeySteps, first_step > 0, is_last ? b_.scale : 1.0f, scores(g * kMr) + column,
+                    kScoreStride);
+            });
+            if (is_last) ahead.advance();
+        }
+    }
+
+    void softmax(int g) {
+        const Range range = ranges_[g];
+        if (range.empty()) return;
+        for (int r = g * kMr; r < (g + 1) * kMr; r++) {
+            if (!owner().has_row(r)) {
+                if constexpr (kPaired) {
+                    __builtin_memset(probabilities(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
+                    __builtin_memset(residuals(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
+                }
+                continue;
+            }
+            const int64_t row = owner().row(r);
+            const Interval seen = owner().seen(r);
+            owner().adjust_scores(r, seen, range.begin, range.end, scores(r));
+            const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r]);
+            s_.row_max[r] = step.max;
+            s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
+            s_.row_rescale[r] = step.rescale;
+            if (panels_.exceptional && s_.row_headroom[r] == 1.0f &&
+                sees_huge(b_, row, seen, panels_.key, panels_.begin, panels_.end, s_.value_classes)) {
+                s_.row_headroom[r] = kHugeHeadroom;
+                s_.row_rescale[r] *= kHugeHeadroom;
+            }
+            if (s_.row_headroom[r] != 1.0f) {
+                for (int c = range.begin; c < range.end; c += kLanes) {
+                    store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
+                }
+            }
+            if constexpr (kPaired) round_probabilities(r, range);
+        }
+    }
+
+    void round_probabilities(int r, Range range) {
+        for (int c = range.begin; c < range.end; c += kLanes) {
+            const vf p = load<vf>(scores(r) + c);
+            const vh rounded = narrow_normal(p);
+            store(probabilities(r) + c, rounded);
+            if (has_residual(c)) store(residuals(r) + c, narrow_normal(p - widen(BF16{}, rounded)));
+        }
+    }
+
+    void accumulate() {
+        alignas(64) static const float kOnes[kMr] = {1, 1, 1, 1, 1, 1};
+        const float* panel = s_.value_panels;
+        const int first = panels_.column(0);
+        const int keys = round_up(panels_.end, kLanes) - first;
+        // Equal shares of what fits. A row's bits are the same however many there are: pairs take all keys at once.
+        static_assert(!kPaired || kValueChunk<Operand> == kTileKeys, "residuals follow all of a tile's products");
+        const int chunks = (keys + kValueChunk<Operand> - 1) / kValueChunk<Operand>;
+        const int chunk_keys = round_up((keys + chunks - 1) / chunks, kLanes);
+        for (int c0 = 0; c0 < b_.dim_v; c0 += kNr, panel += panels_.value_panel_size()) {
+            for (int chunk = first; chunk < panels_.end; chunk += chunk_keys) {
+                for (int g = strip_; g < strip_end_; g++) {
+                    const Range& range = ranges_[g];
+                    const int begin = range.first_key > chunk ? range.first_key : chunk;
+                    const int end = range.end_key < chunk + chunk_keys ? range.end_key : chunk + chunk_keys;
+                    if (begin >= end) continue;
+                    const float* rescale = begin > range.first_key ? kOnes
+                                           : has_sums_[g]          ? s_.row_rescale + g * kMr
+                                                                   : nullptr;
+                    add_values(g, begin, end, rescale, panel + begin / Operand::kDepth * kNr, c0);
+                }
+            }
+        }
+        for (int g = strip_; g < strip_end_; g++) has_sums_[g] |= !ranges_[g].empty();
+        if (kPaired && any_aside_) rescale_aside();
+        if (panels_.exceptional) add_aside();
+    }
+
+    void add_values(int g, int begin, int end, const float* rescale, const float* panel, int c0) {
+        const int r = g * kMr;
+        const int steps = (end - begin) / Operand::kDepth;
+        float* out = s_.out + r * ldo_ + c0;
+        with_vectors(b_.dim_v - c0, [&](auto used) {
+            constexpr int kUsed = decltype(used)::value;
+            if constexpr (kPaired) {
+                value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r) + begin),
+                                            reinterpret_cast<const float*>(residuals(r) + begin), kScoreStride / 2,
+                                            panel, begin, steps, rescale, out, ldo_);
+            } else {
+                value_block<Operand, kUsed>(scores(r) + begin, nullptr, kScoreStride, panel, begin, steps, rescale, out,
+                                            ldo_);
+            }
+        });
+    }
+
+    void add_aside() {
+        // The pair instruction takes subnormal accumulators for 0: what may be subnormal is summed elsewhere.
+        float* sums = kPaired ? s_.aside : s_.out;
+        if (kPaired && !any_aside_) {
+            any_aside_ = true;
+            __builtin_memset(sums, 0, sizeof(float) * groups_ * kMr * ldo_);
+        }
+        for (int r = strip_ * kMr; r < strip_end_ * kMr; r++) {
+            if (!owner().has_row(r)) continue;
+            add_set_aside<T>(b_, owner().row(r), owner().seen(r), panels_.key, panels_.begin, panels_.end,
+                             s_.value_classes, s_.value_originals, [&](int k) { return scores(r)[k]; },
+                             sums + r * ldo_);
+        }
+    }
+
+    void rescale_aside() {
+        for (int r = strip_ * kMr; r < strip_end_ * kMr; r++) {
+            if (ranges_[r / kMr].empty() || s_.row_rescale[r] == 1.0f) continue;
+            float* sums = s_.aside + r * ldo_;
+            for (int c = 0; c < ldo_; c += kLanes) store(sums + c, load<vf>(sums + c) * splat(s_.row_rescale[r]));
+        }
+    }
+
+    const Panels<T, Operand>& panels_;
+    int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
+    bool any_aside_ = false;         // s_.aside holds sums
+    bool has_sums_[kMaxBlockRows / kMr];  // of a group; s_.out holds nothing before
+    Range ranges_[kMaxBlockRows / kMr];
+};
+
+}  // namespace
+}  // namespace acl_attn::engine

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/sparse_attention/case.h"
+
+namespace acl_attn::ops::sparse {
+namespace {
+
+bool is_given(const meta::Tensor* tensor) { return tensor != nullptr && tensor->rank > 0 && tensor->shape[0] != 0; }
+
+}  // namespace
+
+int64_t extent(const meta::Tensor* tensor, int axis) {
+    if (tensor == nullptr) return -1;
+    const int at = axis < 0 ? tensor->rank + axis : axis;
+    return at >= 0 && at < tensor->rank ? tensor->shape[at] : -1;
+}
+
+Case::Case(const Call& c) : call(c) {
+    for (size_t i = 0; i < kInputCount; ++i) {
+        const meta::Tensor* tensor = c.tensors[i].tensor.get();
+        if (is_given(tensor)) in[i] = tensor;
+    }
+    // Required, so that an empty one is not an absent one.
+    q = c.tensors[kQ].tensor.get();
+    in[kOriKv] = c.tensors[kOriKv].tensor.get();
+    out = c.outputs[kAttnOut].tensor.get();
+    if (c.return_softmax_lse) lse = c.outputs[kSoftmaxLse].tensor.get();
+
+    layout_q = find_layout_q(c.layout_q);
+    layout_kv = find_layout_kv(c.op, c.layout_kv);
+    ori = {in[kOriKv], in[kOriBlockTable], in[kOriSparseIndices], in[kOriTopkLength],
+           kOriKv, kOriBlockTable, kOriSparseIndices, kOriTopkLength};
+    cmp = {in[kCmpKv], in[kCmpBlockTable], in[kCmpSparseIndices], in[kCmpTopkLength],
+           kCmpKv, kCmpBlockTable, kCmpSparseIndices, kCmpTopkLength};
+    if (is_quantised()) row_dim = 640;
+    heads = extent(q, -2);
+    if (is_packed_q()) {
+        tokens = extent(q, 0);
+        if (in[kCuSeqlensQ] != nullptr) batch = in[kCuSeqlensQ]->numel() - 1;
+    } else {
+        batch = extent(q, 0);
+        const int64_t each = extent(q, 1);
+        if (__builtin_mul_overflow(batch, each, &tokens)) tokens = -1;
+    }
+}
+
+int64_t Case::room(const Rows& rows) const {
+    if (!is_paged()) return extent(rows.tensor, 1);
+    int64_t tokens_of_table = 0;
+    if (__builtin_mul_overflow(extent(rows.table, 1), extent(rows.tensor, 1), &tokens_of_table)) return INT64_MAX;
+    return tokens_of_table;
+}
+
+}  // namespace acl_attn::ops::sparse

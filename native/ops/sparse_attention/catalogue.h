@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the sparse operators look at their rules: the front layer, then the tiers, each through all groups. A tier may
+// count on those before it.
+#pragma once
+
+#include <cstddef>
+
+#include "ops/rule.h"
+
+namespace acl_attn::ops::sparse {
+
+template <class Case>
+struct Catalogue {
+    const Group<Case>* groups;
+    size_t count;
+};
+
+template <class Case>
+Finding first_finding(const Catalogue<Case>& catalogue, const Case& subject, const View& view) {
+    for (const Tier tier : {Tier::front, Tier::single, Tier::existence, Tier::cross, Tier::consistency}) {
+        Finding finding = ops::first_finding(catalogue.groups, catalogue.count, tier, subject, view);
+        if (finding) return finding;
+    }
+    return {};
+}
+
+// Why a call is refused under the profile in force, with the profiles that would take it; nothing if it is not.
+template <class Case>
+Finding refusal(const Catalogue<Case>& catalogue, const Case& subject) {
+    const View view{current_profile(), current_revision(), Known::lengths};
+    Finding finding = first_finding(catalogue, subject, view);
+    if (!finding) return finding;
+    for (int i = 0; i < kProfileCount; ++i) {
+        const Profile other = static_cast<Profile>(i);
+        if (other == view.profile) continue;
+        if (!first_finding(catalogue, subject, {other, view.revision, view.known})) finding->accepted_by |= bit(other);
+    }
+    return finding;
+}
+
+}  // namespace acl_attn::ops::sparse

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/sparse_attention/entry.h"
+
+#include <utility>
+
+#include "ops/sparse_attention/metadata_prepared.h"
+#include "ops/sparse_attention/prepared.h"
+
+namespace acl_attn::ops::sparse {
+
+aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* workspace_size,
+                      aclOpExecutor** executor) {
+    resolve(call);
+    const Case subject(call);
+    if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
+    auto planned = make_plan(subject, planning_device(current_profile()));
+    return meta::publish(api_name(call.op), prepare(subject, std::move(planned)), workspace_size, executor);
+}
+
+aclnnStatus phase_one(const Catalogue<MetadataCase>& catalogue, MetadataCall& call, uint64_t* workspace_size,
+                      aclOpExecutor** executor) {
+    resolve(call);
+    const MetadataCase subject(call, planning_device(current_profile()));
+    if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
+    return meta::publish(metadata_api_name(call.op), prepare(subject), workspace_size, executor);
+}
+
+}  // namespace acl_attn::ops::sparse

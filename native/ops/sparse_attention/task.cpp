@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/sparse_attention/task.h"
+
+#include <utility>
+
+#include "ops/sparse_attention/faults.h"
+#include "ops/sparse_attention/metadata_check.h"
+#include "ops/sparse_attention/result.h"
+
+namespace acl_attn::ops::sparse {
+namespace {
+
+const int32_t* ints(const Addresses& a, Input input) { return static_cast<const int32_t*>(a.inputs[input]); }
+
+engine::SparseOperands operands_of(const Addresses& a) {
+    engine::SparseOperands o;
+    o.query = a.inputs[kQ];
+    o.ori = a.inputs[kOriKv];
+    o.cmp = a.inputs[kCmpKv];
+    o.ori_block_table = ints(a, kOriBlockTable);
+    o.cmp_block_table = ints(a, kCmpBlockTable);
+    o.ori_indices = ints(a, kOriSparseIndices);
+    o.cmp_indices = ints(a, kCmpSparseIndices);
+    o.ori_topk_length = ints(a, kOriTopkLength);
+    o.cmp_topk_length = ints(a, kCmpTopkLength);
+    o.sinks = static_cast<const float*>(a.inputs[kSinks]);
+    o.out = a.outputs[kAttnOut];
+    o.lse = static_cast<float*>(a.outputs[kSoftmaxLse]);
+    return o;
+}
+
+LengthSources with_addresses(LengthSources sources, const Addresses& a) {
+    sources.q.totals = ints(a, kCuSeqlensQ);
+    sources.q.used = ints(a, kSequsedQ);
+    sources.ori.totals = ints(a, kCuSeqlensOriKv);
+    sources.ori.used = ints(a, kSequsedOriKv);
+    sources.cmp.totals = ints(a, kCuSeqlensCmpKv);
+    sources.cmp.used = ints(a, kSequsedCmpKv);
+    sources.residual = ints(a, kCmpResidualKv);
+    return sources;
+}
+
+class SparseTask final : public runtime::Task {
+public:
+    SparseTask(std::shared_ptr<const Planned> planned, std::shared_ptr<const Addresses> addresses, void* workspace)
+        : planned_(std::move(planned)), addresses_(std::move(addresses)), workspace_(workspace) {}
+
+    runtime::TaskResult run() noexcept override {
+        if (planned_->attention == nullptr) return {};
+        return guarded_result([&] { return compute(); });
+    }
+
+private:
+    Finding compute() const {
+        const Addresses& a = *addresses_;
+        std::vector<SequenceLengths> lengths;
+        if (Finding finding = read_lengths(with_addresses(planned_->lengths, a), lengths)) return finding;
+        if (Finding finding = check_metadata(*planned_, lengths, ints(a, kOriTopkLength), ints(a, kCmpTopkLength),
+                                             static_cast<const uint32_t*>(a.inputs[kMetadata]))) {
+            return finding;
+        }
+        const std::vector<engine::SparseSequence> sequences = place_sequences(*planned_, lengths);
+        const engine::SparseFault fault = planned_->attention->run(
+            operands_of(a), sequences.data(), static_cast<int64_t>(sequences.size()), workspace_);
+        return fault.found() ? finding_of(*planned_, sequences, fault) : Finding{};
+    }
+
+    std::shared_ptr<const Planned> planned_;
+    std::shared_ptr<const Addresses> addresses_;
+    void* workspace_;
+};
+
+class FailingTask final : public runtime::Task {
+public:
+    explicit FailingTask(Finding finding) : result_(result_of(finding)) {}
+    runtime::TaskResult run() noexcept override { return std::move(result_); }
+
+private:
+    runtime::TaskResult result_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Task> make_failure(Finding finding) {
+    return std::make_unique<FailingTask>(std::move(finding));
+}
+
+std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
+                                         std::shared_ptr<const Addresses> addresses, void* workspace) {
+    return std::make_unique<SparseTask>(std::move(planned), std::move(addresses), workspace);
+}
+
+}  // namespace acl_attn::ops::sparse

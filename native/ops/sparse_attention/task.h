@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call on its way to a stream.
+#pragma once
+
+#include <memory>
+
+#include "ops/sparse_attention/memory.h"
+#include "ops/sparse_attention/plan.h"
+#include "runtime/stream.h"
+
+namespace acl_attn::ops::sparse {
+
+// Addresses of first elements. Never changed once a task may hold them.
+struct Addresses {
+    const void* inputs[kInputCount] = {};
+    void* outputs[kOutputCount] = {};
+    Regions regions;
+};
+
+std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
+                                         std::shared_ptr<const Addresses> addresses, void* workspace);
+
+// A run that is known to end with this.
+std::unique_ptr<runtime::Task> make_failure(Finding finding);
+
+}  // namespace acl_attn::ops::sparse

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine's benchmarks share: clocks, large arrays, and the machine's two limits, measured beside each case
+// because machines are shared.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "engine/attention.h"
+
+namespace engine_bench {
+
+inline double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// For one thread its own time, which other processes disturb less.
+inline double now_on(int threads) {
+#ifdef __linux__
+    if (threads == 1) {
+        timespec t;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+    }
+#endif
+    return now();
+}
+
+// Large arrays on huge pages where the system grants them, as NumPy's are.
+template <class T>
+struct HugePages {
+    using value_type = T;
+    HugePages() = default;
+    template <class U>
+    HugePages(const HugePages<U>&) {}
+    T* allocate(size_t n) {
+        constexpr size_t page = size_t{1} << 21;
+        const size_t bytes = (n * sizeof(T) + page - 1) / page * page;
+        void* p = std::aligned_alloc(page, bytes);
+        if (p == nullptr) std::abort();
+#ifdef __linux__
+        madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+        return static_cast<T*>(p);
+    }
+    void deallocate(T* p, size_t) { std::free(p); }
+    bool operator==(const HugePages&) const { return true; }
+    bool operator!=(const HugePages&) const { return false; }
+};
+template <class T>
+using Large = std::vector<T, HugePages<T>>;
+
+inline double median(std::vector<double> x) {
+    std::sort(x.begin(), x.end());
+    return x[x.size() / 2];
+}
+
+// Calls body on so many threads at once; the seconds that takes.
+template <class Body>
+double seconds_on_threads(int threads, Body body) {
+    const double start = now_on(threads);
+    std::vector<std::thread> others;
+    for (int i = 1; i < threads; i++) others.emplace_back(body, i);
+    body(0);
+    for (std::thread& thread : others) thread.join();
+    return now_on(threads) - start;
+}
+
+#if defined(__x86_64__)
+// Chains, as many as hide the latency; they begin differently, or the compiler would make one of them. Each function
+// returns the multiply-adds of a call.
+#define ACL_ATTN_BENCH_CHAINS(vector, lanes, step)                                               \
+    vector acc[16];                                                                              \
+    for (int c = 0; c < 16; c++) acc[c] = vector{} + out[c];                                     \
+    for (int i = 0; i < 100000; i++) {                                                           \
+        _Pragma("GCC unroll 16") for (int c = 0; c < 16; c++) acc[c] = step;                     \
+    }                                                                                            \
+    for (int c = 0; c < 16; c++) out[c] = acc[c][0];                                             \
+    return 100000.0 * 16 * (lanes);
+__attribute__((target("avx512f,avx512bw,avx512bf16"), noinline)) inline double multiply_bf16(float* out) {
+    const __m512bh x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3c003c00));
+    ACL_ATTN_BENCH_CHAINS(__m512, 32, _mm512_dpbf16_ps(acc[c], x, x))
+}
+__attribute__((target("avx512f"), noinline)) inline double multiply_avx512(float* out) {
+    const __m512 x = _mm512_set1_ps(0.01f);
+    ACL_ATTN_BENCH_CHAINS(__m512, 16, _mm512_fmadd_ps(acc[c], x, x))
+}
+__attribute__((target("avx2,fma"), noinline)) inline double multiply_avx2(float* out) {
+    const __m256 x = _mm256_set1_ps(0.01f);
+    ACL_ATTN_BENCH_CHAINS(__m256, 8, _mm256_fmadd_ps(acc[c], x, x))
+}
+#undef ACL_ATTN_BENCH_CHAINS
+#endif
+
+// Multiply-adds a second, of the vector instruction that the target in use multiplies with. 0: not known here.
+inline double multiply_rate(int threads) {
+#if defined(__x86_64__)
+    const std::string target = acl_attn::engine::target_name(acl_attn::engine::target_in_use());
+    const auto multiply = target == "avx512_bf16" ? multiply_bf16
+                          : target == "avx512"    ? multiply_avx512
+                          : target == "avx2"      ? multiply_avx2
+                                                  : nullptr;
+    if (multiply == nullptr) return 0;
+    double count = 0;
+    const double seconds = seconds_on_threads(threads, [&](int slot) {
+        float sink[16];
+        for (int c = 0; c < 16; c++) sink[c] = static_cast<float>(c);
+        double own = 0;
+        for (int i = 0; i < 20; i++) own += multiply(sink);
+        if (slot == 0) count = own;
+    });
+    return count * threads / seconds;
+#else
+    (void)threads;
+    return 0;
+#endif
+}
+
+// Bytes a second of reading these, once.
+inline double read_rate(int threads, const void* data, size_t bytes) {
+    const size_t words = bytes / 64 * 8 / static_cast<size_t>(threads) / 8 * 8;
+    const double seconds = seconds_on_threads(threads, [&](int slot) {
+        const uint64_t* from = static_cast<const uint64_t*>(data) + words * static_cast<size_t>(slot);
+        uint64_t all[8] = {};
+        for (size_t i = 0; i < words; i += 8) {
+            for (size_t k = 0; k < 8; k++) all[k] |= from[i + k];
+        }
+        volatile uint64_t used = all[0] | all[1] | all[2] | all[3] | all[4] | all[5] | all[6] | all[7];
+        (void)used;
+    });
+    return static_cast<double>(words * 8) * threads / seconds;
+}
+
+}  // namespace engine_bench
