@@ -49,6 +49,17 @@ void check(const Problem& p) {
     }
 }
 
+// Of a query's type.
+const char* name_of(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::f16: return "fp16";
+        case Dtype::i8: return "int8";
+        case Dtype::f8_e4m3: return "fp8";
+        case Dtype::hif8: return "hif8";
+        default: return "bf16";
+    }
+}
+
 const Kernels& kernels_for(const Problem& p) {
     const int target = target_in_use();
     return p.post_quant.present ? target_kernels_in_fp32(target) : target_kernels(target);
@@ -366,7 +377,7 @@ std::string PlannedAttention::describe() const {
     std::string out = "target: " + std::string(kernels_.name) + ", threads: " + text(slots_);
     out += "\nshape: " + text(problem_.sequences.size()) + " sequences, heads " + text(problem_.heads) + ":" +
            text(problem_.kv_heads) + ", dims " + text(problem_.dim) + " and " + text(problem_.dim_v) + ", " +
-           (problem_.dtype == Dtype::f16 ? "fp16" : "bf16");
+           name_of(problem_.dtype);
     if (problem_.block_size > 0) out += ", paged in blocks of " + text(problem_.block_size);
     out += "\nwork items: " + text(prefill) + " prefill (up to " + text(schedule_.block_rows) + " rows), " +
            text(decode) + " decode, " + text(padding) + " padding; " + text(schedule_.merges.size()) +
