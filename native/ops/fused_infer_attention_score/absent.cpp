@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of the vendor's catalogue that no rule of ours stands for, and why.
+// The rows of the vendor's catalogue that no rule of ours stands for, and what only a run can look at; and why.
 #include <iterator>
 
 #include "ops/fused_infer_attention_score/catalogue.h"
@@ -57,6 +57,8 @@ constexpr Absent kRows[] = {
     {"PFX-X-01", "keySharedPrefix", "paged keys have no shared prefix", "PA-E-04 says it"},
     {"ROPE-X-11", "inputLayout", "MLA has the layouts of its form", "COM-S-09 and COM-S-10 say it"},
     {"ROPE-X-12", "numHeads", "decode MLA has a power of two of heads", "COM-S-06 says it"},
+    {"HOST-C-06", "blockTable", "entries that lengths reach name blocks of the cache", "its values lie in device memory: "
+     "the run looks at them before it computes anything, and ends with 161002"},
     {"TPL-X-01", "", "a kernel template is found", "a fault of an installation: no call was seen to fail there"},
 };
 
