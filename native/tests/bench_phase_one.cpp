@@ -37,12 +37,13 @@ static double microseconds(const Arguments& a, char* layout, int count) {
 static void bench(const char* name, const Arguments& a) {
     std::string layout = a.input_layout;
     for (int i = 0; i < ACL_ATTN_PROFILE_COUNT; ++i) {
-        aclAttnSetProfile(0, static_cast<aclAttnProfile>(i));
+        const auto profile = static_cast<aclAttnProfile>(i);
+        aclAttnSetProfile(0, profile);
         std::vector<double> rounds;
         for (int round = 0; round < 200; ++round) rounds.push_back(microseconds(a, layout.data(), 50));
         std::sort(rounds.begin(), rounds.end());
-        std::printf("%-8s %-14s %6.2f us  median %6.2f us\n", name, aclAttnGetProfileName(static_cast<aclAttnProfile>(i)),
-                    rounds.front(), rounds[rounds.size() / 2]);
+        std::printf("%-8s %-14s %6.2f us  median %6.2f us\n", name, aclAttnGetProfileName(profile), rounds.front(),
+                    rounds[rounds.size() / 2]);
     }
 }
 
