@@ -27,7 +27,8 @@ from ..errors import AclAttnError, invalid, type_name, wrong_type
 from ..kvcache.pairs import QuantizedKV
 from ..lengths import Lengths
 from ..masks import Mask
-from ..ops.features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
+from ..ops.features import Alibi, FullQuant, KvQuant, LeftPadding, OutQuant, Prefix, Rope
+from ..ops.full_quant import KINDS, as_full_quant
 from ..tensor import Spec, Tensor
 
 __all__ = ["SaveArray", "TakeArray", "decode", "encode"]
@@ -35,7 +36,8 @@ __all__ = ["SaveArray", "TakeArray", "decode", "encode"]
 SaveArray: TypeAlias = Callable[[str, Any], dict[str, Any]]  # where it stands, and the array: gives its description
 TakeArray: TypeAlias = Callable[[str, Spec], Any]  # where it stands, and what it is like: gives the array
 
-_CLASSES = {kind.__name__: kind for kind in (Alibi, KvQuant, LeftPadding, Lengths, Mask, OutQuant, Prefix, Rope)}
+_FEATURES = (Alibi, FullQuant, KvQuant, LeftPadding, OutQuant, Prefix, Rope)
+_CLASSES = {kind.__name__: kind for kind in (*_FEATURES, Lengths, Mask)}
 _LARGEST_MASK = 1 << 34
 # Arguments that say where a call runs and not what it is; a file that names one is not to be trusted.
 _NOT_STORED = ("stream", "device")
@@ -64,6 +66,8 @@ def _encode(value: Any, place: str, save_array: SaveArray) -> Any:
     if isinstance(value, QuantizedKV):
         modes = (value.key_mode, value.value_mode)
         value = KvQuant(modes, value.key_scale, value.value_scale, value.key_offset, value.value_offset)
+    elif isinstance(value, KINDS):
+        value = as_full_quant(value)
     if type(value) in _CLASSES.values():
         members = {field.name: getattr(value, field.name) for field in fields(value)}
         inner = {name: _encode(member, f"{place}.{name}", save_array) for name, member in members.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import acl_attn
 from acl_attn.errors import code_names
@@ -29,16 +29,47 @@ _TIERS = {
 _ORDER = tuple(_TIERS)
 
 
+# What the tests hold each rule to: a call that keeps it, and one change that breaks it.
+_EXAMPLES = Path(__file__).resolve().parents[2] / "native" / "tests" / "rule_examples.txt"
+_VIEWS = {"": "ascend950", "newest": "ascend950, newest rules", "910b": "ascend910b", "host": "host"}
+
+
+class Example(NamedTuple):
+    """A call that keeps a rule, and what breaks it."""
+
+    view: str
+    base: str
+    call: str
+    change: str
+
+
+def examples(text: str) -> dict[str, list[Example]]:
+    """Read the examples of each rule."""
+    bases: dict[str, str] = {}
+    found: dict[str, list[Example]] = defaultdict(list)
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        first, second, *rest = line.split(maxsplit=2)
+        if first == "base":
+            bases[second] = rest[0]
+        else:
+            base, _, view = second.partition("@")
+            found[first].append(Example(_VIEWS[view], base, bases[base], rest[0] if rest else ""))
+    return found
+
+
 def pages(rules: Iterable[acl_attn.Rule]) -> dict[str, str]:
     """Write the pages: file names, and texts in reStructuredText."""
+    shown = examples(_EXAMPLES.read_text(encoding="utf-8"))
     by_page: dict[str, dict[str, list[acl_attn.Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in rules:
         page = rule.anchor.partition("/")[2].partition(".")[0]
         by_page[page][rule.id].append(rule)
-    return {f"{page}.rst": _page(page, found) for page, found in by_page.items()}
+    return {f"{page}.rst": _page(page, found, shown) for page, found in by_page.items()}
 
 
-def _page(page: str, rules: dict[str, list[acl_attn.Rule]]) -> str:
+def _page(page: str, rules: dict[str, list[acl_attn.Rule]], shown: dict[str, list[Example]]) -> str:
     first = next(iter(rules.values()))[0]
     title = f"{page.upper()}: {first.group}"
     lines = [".. Written by docs/_ext/rule_pages.py from the library's catalogue.", ""]
@@ -48,25 +79,27 @@ def _page(page: str, rules: dict[str, list[acl_attn.Rule]]) -> str:
         if chosen:
             lines += [tier.capitalize(), "-" * len(tier), "", f"{_TIERS[tier].capitalize()}.", ""]
             for rule_id in sorted(chosen):
-                lines += _rule(chosen[rule_id])
+                lines += _rule(chosen[rule_id], shown.get(rule_id, []))
     return "\n".join(lines)
 
 
-def _rule(same: list[acl_attn.Rule]) -> list[str]:
+def _rule(same: list[acl_attn.Rule], shown: list[Example]) -> list[str]:
     rule = same[0]
     lines = [f".. _rule-{rule.id.lower()}:", "", f".. rubric:: {rule.id}", "", _escaped(rule.text) + ".", ""]
     if rule.parameter:
         lines.append(f"* Parameters: {', '.join(f'`{name}`' for name in rule.parameter.split(', '))}")
     if rule.absence:
-        lines += [f"* Not checked: {_escaped(rule.absence)}.", ""]
+        lines += [f"* No rule of its own: {_escaped(rule.absence)}.", ""]
         return lines
     for each in same:
         under = "all profiles" if set(each.profiles) == set(PROFILES) else ", ".join(each.profiles)
         edition = "" if set(each.revisions) == set(RULES) else f"; {' and '.join(each.revisions)} rules only"
         lines.append(f"* Binds: {under}{edition}; looked at in stage {each.stage}")
     status = f"{rule.status} `{code_names().get(rule.status, '')}`" if rule.status else "none: no call breaks it"
-    lines += [f"* Status: {status}", ""]
-    return lines
+    lines += [f"* Status: {status}"]
+    for each in shown:
+        lines.append(f"* Example ({each.view}): ``{each.call}`` is accepted; with ``{each.change}`` it breaks the rule")
+    return [*lines, ""]
 
 
 def _escaped(text: str) -> str:

@@ -113,7 +113,8 @@ static void test_versions() {
     Call plain(4);
     CHECK_OK(aclAttnSetProfile(0, ACL_ATTN_PROFILE_ASCEND950));
     CHECK_EQUAL(fourth_version(plain.a), 361001);
-    for (const aclAttnProfile each : {ACL_ATTN_PROFILE_ASCEND910B, ACL_ATTN_PROFILE_ASCEND910_93, ACL_ATTN_PROFILE_HOST}) {
+    for (const aclAttnProfile each :
+         {ACL_ATTN_PROFILE_ASCEND910B, ACL_ATTN_PROFILE_ASCEND910_93, ACL_ATTN_PROFILE_HOST}) {
         CHECK_OK(aclAttnSetProfile(0, each));
         CHECK_OK(fourth_version(plain.a));
         expect(call(plain.a) == 0, "and the fifth, of newer software: " + recent_message());

@@ -17,3 +17,7 @@ add_api_test(two_phase_stored two_phase_stored.cpp)
 add_api_test(two_phase_fuzz two_phase_fuzz.cpp)
 # Thousands of waits for a stream: slow under a sanitizer on a machine that is busy with other things.
 set_tests_properties(two_phase two_phase_fuzz PROPERTIES TIMEOUT 600)
+
+# Not a test: it times phase one.
+add_executable(bench_phase_one bench_phase_one.cpp)
+target_link_libraries(bench_phase_one PRIVATE acl_attn Threads::Threads)

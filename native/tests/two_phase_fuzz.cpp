@@ -398,6 +398,36 @@ static aclnnStatus call_and_interfere(Prepared& p, Memory& memory) {
     return aclrtSynchronizeStream(nullptr);
 }
 
+// A report says what phase one says, and says it first; but for addresses, which a report does not insist on.
+static void compare_report(const Arguments& a, aclAttnProfile profile, aclAttnRules rules, int64_t n) {
+    const aclAttnCheckOptions options{5, profile, rules, false};
+    const std::string what = std::string(aclAttnGetProfileName(profile)) + ", call " + std::to_string(n) + ": ";
+    aclAttnReport* report = nullptr;
+    expect(a.check(&options, &report) == 0, what + "no report");
+    aclAttnProblem reported{}, refused{};
+    const bool has_problem = aclAttnGetReportProblem(report, 0, &reported) == 0;
+    aclAttnSetProfile(0, profile);
+    aclAttnSetRules(rules);
+    uint64_t size = 0;
+    aclOpExecutor* executor = nullptr;
+    const aclnnStatus status = a.phase_one(&size, &executor);
+    if (status == 0) {
+        aclDestroyAclOpExecutor(executor);
+        expect(!has_problem, what + (has_problem ? reported.message : ""));
+        expect((aclAttnGetReportAcceptedBy(report) & (1u << profile)) != 0, what + "said to be accepted");
+    } else if (has_problem) {
+        expect(aclAttnGetRecentProblem(&refused) && std::string(refused.rule) == reported.rule &&
+                   refused.status == status && reported.status == status,
+               what + reported.message + " reported, " + recent_message());
+    } else {
+        const std::string rule = aclAttnGetRecentProblem(&refused) ? refused.rule : "";
+        expect(rule == "HOST-C-02" || rule == "HOST-C-03", what + "nothing reported, " + recent_message());
+    }
+    aclAttnDestroyReport(report);
+    aclAttnSetProfile(0, ACL_ATTN_PROFILE_UNSET);
+    aclAttnSetRules(ACL_ATTN_RULES_UNSET);
+}
+
 int main(int argc, char** argv) {
     const int64_t calls = argc > 1 ? std::atoll(argv[1]) : 20000;
     random_bits.seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20250901);
@@ -411,6 +441,8 @@ int main(int argc, char** argv) {
             for (int64_t m = below(3); m > 0; --m) add_feature(p, s, memory);
             for (int64_t m = below(3); m > 0; --m) mutate(p, s, memory);
             compare_workspaces(p.arguments, n);
+            compare_report(p.arguments, static_cast<aclAttnProfile>(below(ACL_ATTN_PROFILE_COUNT)),
+                           static_cast<aclAttnRules>(below(2)), n);
             recent_message();
             const aclnnStatus status = call_and_interfere(p, memory);
             ++outcomes[status];

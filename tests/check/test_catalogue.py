@@ -118,6 +118,21 @@ def test_every_rule_has_its_place_in_the_documentation() -> None:
     assert sum(text.count(".. rubric:: ") for text in pages.values()) == len({rule.id for rule in RULES})
 
 
+def test_every_rule_has_a_call_that_keeps_it_and_one_that_breaks_it() -> None:
+    """That they do what they say is shown by native/tests/rule_examples.cpp, which reads the same file."""
+    shown = rule_pages().examples((ROOT / "native/tests/rule_examples.txt").read_text())
+    in_code = set(re.findall(r'"([A-Z]+-[SECX]-\d\d)"', (ROOT / "native/tests/rule_examples.cpp").read_text()))
+    checked = {rule.id for rule in RULES if not rule.absence}
+    assert checked <= set(shown) | in_code, sorted(checked - set(shown) - in_code)
+    assert len(set(shown) & checked) > 0.95 * len(checked)
+    assert set(shown) <= checked
+    pages = "".join(rule_pages().pages(RULES).values())
+    for found in shown.values():
+        for example in found:
+            assert example.change
+            assert f"with ``{example.change}`` it breaks the rule" in pages
+
+
 def test_pages_are_generated_and_not_kept() -> None:
     assert "/docs/rules/" in (ROOT / ".gitignore").read_text()
     assert '"rule_pages"' in (ROOT / "docs/conf.py").read_text()

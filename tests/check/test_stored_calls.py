@@ -96,6 +96,15 @@ def test_a_quantised_pair_is_stored_as_its_parts(tmp_path: Path) -> None:
     assert_same_bits(acl_attn.load_call(tmp_path / "call.npz").run(), acl_attn.attention(**call), name="out")
 
 
+def test_fully_quantised_operands_are_stored_as_their_scales(tmp_path: Path) -> None:
+    found = acl_attn.kvcache.quantize_per_tensor(*(RNG.standard_normal((1, 5, 2, 64)) for _ in range(3)))
+    call = {"query": found.query, "key": found.key, "value": found.value, "full_quant": found}
+    acl_attn.save_call(tmp_path / "call.npz", "attention", **call)
+    stored = acl_attn.load_call(tmp_path / "call.npz")
+    assert isinstance(stored.arguments["full_quant"], acl_attn.FullQuant)
+    assert_same_bits(stored.run(), acl_attn.attention(**call), name="out")
+
+
 def test_json_keeps_shapes_alone(tmp_path: Path) -> None:
     strided = np.zeros((2, 9, 2, 128), ml_dtypes.bfloat16)[..., :64]
     acl_attn.save_call(tmp_path / "call.json", "attention", **{**PLAIN, "key": strided, "value": strided})

@@ -149,7 +149,9 @@ int64_t product_kv(const Case& c) {
         if (c.kv_lengths != nullptr) longest = *std::max_element(c.kv_lengths->begin(), c.kv_lengths->end());
         return times(geometry::blocks_for(std::max<int64_t>(longest, 0), c.call.block_size), c.call.block_size);
     }
-    if (c.is_packed()) return c.kv_lengths == nullptr || c.call.is_largest ? c.k[0].tokens : longest_step(*c.kv_lengths);
+    if (c.is_packed()) {
+        return c.kv_lengths == nullptr || c.call.is_largest ? c.k[0].tokens : longest_step(*c.kv_lengths);
+    }
     int64_t longest = 0;
     for (const geometry::Extents& member : c.k) longest = std::max(longest, member.tokens);
     return longest;

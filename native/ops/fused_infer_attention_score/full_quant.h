@@ -14,8 +14,8 @@ constexpr int64_t kRun = 16;                                  // tokens or chann
 
 constexpr int64_t pairs(int64_t n) { return n / kPaired + (n % kPaired != 0); }
 
-// Where the scales of quantised queries, keys and values lie, whose shapes rules_mla_quant.cpp and rules_group_quant.cpp have checked. Nothing to
-// do for calls of other classes, or without a key.
+// Where the scales of quantised queries, keys and values lie, whose shapes the rules have checked. Nothing to do for
+// calls of other classes, or without a key.
 void place_full_quant(const Case& subject, engine::Problem& problem);
 
 }  // namespace acl_attn::ops::fia

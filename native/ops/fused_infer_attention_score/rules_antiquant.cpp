@@ -185,61 +185,63 @@ constexpr const char* kModes = "keyAntiquantMode, valueAntiquantMode";
 constexpr const char* kKv = "key, value";
 
 constexpr Rule<Case> kRules[] = {
-    {"DQA-S-01", Tier::single, key_mode, kEverywhere, "keyAntiquantMode", "keyAntiquantMode is 0 to 6", Known::tensors},
+    {"DQA-S-01", Tier::single, key_mode, kEverywhere, "keyAntiquantMode", "keyAntiquantMode is 0 to 6",
+     Known::tensors},
     {"DQA-S-02", Tier::single, value_mode, kEverywhere, "valueAntiquantMode", "valueAntiquantMode is 0 to 6",
      Known::tensors},
     {"DQA-S-03", Tier::single, modes_pair, kEverywhere, kModes, "both modes are equal, or 0 for key and 1 for value",
      Known::tensors},
-    {"DQA-S-04", Tier::single, tensor_types, kProducts, kKv, "with one scale for the tensor, keys are INT8", Known::tensors,
-     kTypeStatus},
-    {"DQA-S-05", Tier::single, channel_types, kProducts, kKv, "with scales by channel (0/0), keys are INT8, INT4, HIFLOAT8 "
-     "or FLOAT8_E4M3FN", Known::tensors, kTypeStatus},
-    {"DQA-S-06", Tier::single, token_types, kProducts, kKv, "with scales by token (1/1), keys are INT8, INT4 or "
-     "FLOAT8_E4M3FN", Known::tensors, kTypeStatus},
+    {"DQA-S-04", Tier::single, tensor_types, kProducts, kKv, "with one scale for the tensor, keys are INT8",
+     Known::tensors, kTypeStatus},
+    {"DQA-S-05", Tier::single, channel_types, kProducts, kKv,
+     "with scales by channel (0/0), keys are INT8, INT4, HIFLOAT8 or FLOAT8_E4M3FN", Known::tensors, kTypeStatus},
+    {"DQA-S-06", Tier::single, token_types, kProducts, kKv,
+     "with scales by token (1/1), keys are INT8, INT4 or FLOAT8_E4M3FN", Known::tensors, kTypeStatus},
     {"DQA-S-07", Tier::single, head_types, kProducts, kKv, "with scales by head (2/2), keys are INT8", Known::tensors,
      kTypeStatus},
-    {"DQA-S-08", Tier::single, token_head_types, kProducts, kKv, "with scales by token and head (3/3), keys are INT8 or "
-     "INT4", Known::tensors, kTypeStatus},
-    {"DQA-S-09", Tier::single, paged_token_types, kProducts, kKv, "with paged scales by token (4/4), keys are INT8 or "
-     "FLOAT8_E4M3FN", Known::tensors, kTypeStatus},
-    {"DQA-S-10", Tier::single, paged_token_head_types, kProducts, kKv, "with paged scales by token and head (5/5), keys are "
-     "INT8", Known::tensors, kTypeStatus},
-    {"DQA-S-11", Tier::single, mixed_types, kProducts, kKv, "with scales by channel for key and by token for value (0/1), "
-     "keys are INT8 or INT4", Known::tensors, kTypeStatus},
-    {"DQA-S-12", Tier::single, group_types, kProducts, kKv, "with scales by groups of channels (6/6), keys are FLOAT4_E2M1",
-     Known::tensors, kTypeStatus},
-    {"DQA-S-31", Tier::single, mixed_int8_types, newest_only(kProducts), "query, attentionOut", "INT8 keys in modes 0/1 have "
-     "FLOAT16 queries and outputs", Known::tensors},
-    {"DQA-E-01", Tier::existence, key_scale_given, kEverywhere, "keyAntiquantScale", "keys of another type come with "
-     "keyAntiquantScale", Known::tensors},
-    {"DQA-E-02", Tier::existence, value_scale_given, kEverywhere, "valueAntiquantScale", "and with valueAntiquantScale",
-     Known::tensors},
-    {"DQA-E-03", Tier::existence, no_merged_mode, kEverywhere, "antiquantMode", "antiquantMode is 0: the parameters that "
-     "serve key and value together are not supported", Known::tensors},
-    {"DQA-E-04", Tier::existence, no_merged_tensors, kEverywhere, "antiquantScale, antiquantOffset", "antiquantScale and "
-     "antiquantOffset are not given", Known::tensors},
-    {"DQA-E-05", Tier::existence, offsets_together, kEverywhere, "keyAntiquantOffset, valueAntiquantOffset", "both offsets "
-     "are given, or none", Known::tensors},
-    {"DQA-E-06", Tier::existence, no_float_offsets, kProducts, "keyAntiquantOffset, valueAntiquantOffset", "keys that are "
-     "8-bit or 4-bit floats have no offsets", Known::tensors},
-    {"DQA-X-01", Tier::cross, layout_known, kProducts, "inputLayout", "over keys of another type, the layout is BSH, BNSD, "
-     "BSND, BNSD_BSND or TND"},
+    {"DQA-S-08", Tier::single, token_head_types, kProducts, kKv,
+     "with scales by token and head (3/3), keys are INT8 or INT4", Known::tensors, kTypeStatus},
+    {"DQA-S-09", Tier::single, paged_token_types, kProducts, kKv,
+     "with paged scales by token (4/4), keys are INT8 or FLOAT8_E4M3FN", Known::tensors, kTypeStatus},
+    {"DQA-S-10", Tier::single, paged_token_head_types, kProducts, kKv,
+     "with paged scales by token and head (5/5), keys are INT8", Known::tensors, kTypeStatus},
+    {"DQA-S-11", Tier::single, mixed_types, kProducts, kKv,
+     "with scales by channel for key and by token for value (0/1), keys are INT8 or INT4", Known::tensors,
+     kTypeStatus},
+    {"DQA-S-12", Tier::single, group_types, kProducts, kKv,
+     "with scales by groups of channels (6/6), keys are FLOAT4_E2M1", Known::tensors, kTypeStatus},
+    {"DQA-S-31", Tier::single, mixed_int8_types, newest_only(kProducts), "query, attentionOut",
+     "INT8 keys in modes 0/1 have FLOAT16 queries and outputs", Known::tensors},
+    {"DQA-E-01", Tier::existence, key_scale_given, kEverywhere, "keyAntiquantScale",
+     "keys of another type come with keyAntiquantScale", Known::tensors},
+    {"DQA-E-02", Tier::existence, value_scale_given, kEverywhere, "valueAntiquantScale",
+     "and with valueAntiquantScale", Known::tensors},
+    {"DQA-E-03", Tier::existence, no_merged_mode, kEverywhere, "antiquantMode",
+     "antiquantMode is 0: the parameters that serve key and value together are not supported", Known::tensors},
+    {"DQA-E-04", Tier::existence, no_merged_tensors, kEverywhere, "antiquantScale, antiquantOffset",
+     "antiquantScale and antiquantOffset are not given", Known::tensors},
+    {"DQA-E-05", Tier::existence, offsets_together, kEverywhere, "keyAntiquantOffset, valueAntiquantOffset",
+     "both offsets are given, or none", Known::tensors},
+    {"DQA-E-06", Tier::existence, no_float_offsets, kProducts, "keyAntiquantOffset, valueAntiquantOffset",
+     "keys that are 8-bit or 4-bit floats have no offsets", Known::tensors},
+    {"DQA-X-01", Tier::cross, layout_known, kProducts, "inputLayout",
+     "over keys of another type, the layout is BSH, BNSD, BSND, BNSD_BSND or TND"},
     {"DQA-X-02", Tier::cross, int8_not_packed, kProducts, "inputLayout", "over INT8 keys the layout is not TND"},
-    {"DQA-X-03", Tier::cross, decode_layout, kProducts, "inputLayout", "for single tokens over keys of another type the "
-     "layout is not BNSD_BSND"},
-    {"DQA-X-04", Tier::cross, prefill_modes, kProducts, "keyAntiquantMode", "with INT8 keys and several query tokens, "
-     "keyAntiquantMode is none of 2, 3, 4, 5"},
-    {"DQA-X-05", Tier::cross, prefill_types, kProducts, "query, attentionOut", "with INT8 keys in mode 0 or 1 and several "
-     "query tokens, query and output are BF16"},
+    {"DQA-X-03", Tier::cross, decode_layout, kProducts, "inputLayout",
+     "for single tokens over keys of another type the layout is not BNSD_BSND"},
+    {"DQA-X-04", Tier::cross, prefill_modes, kProducts, "keyAntiquantMode",
+     "with INT8 keys and several query tokens, keyAntiquantMode is none of 2, 3, 4, 5"},
+    {"DQA-X-05", Tier::cross, prefill_types, kProducts, "query, attentionOut",
+     "with INT8 keys in mode 0 or 1 and several query tokens, query and output are BF16"},
     {"DQA-X-06", Tier::cross, prefill_length, kProducts, "query", "and there are at most 16 tokens"},
     {"DQA-X-07", Tier::cross, prefill_storage, kProducts, kKv, "and keys are one tensor, neither a list nor paged"},
     {"DQA-X-10", Tier::cross, prefill_no_int4, kProducts, kKv, "several query tokens have no INT4 keys"},
-    {"DQA-X-11", Tier::cross, paged_token_width, kProducts, "keyAntiquantScale, valueAntiquantScale", "over paged keys, "
-     "scales by token (1/1) are as wide as the columns of blockTable"},
-    {"DQA-X-12", Tier::cross, paged_token_head_width, kProducts, "keyAntiquantScale, valueAntiquantScale", "over paged "
-     "keys, scales by token and head (3/3) are as wide as the columns of blockTable"},
-    {"DQA-X-13", Tier::cross, paged_group_width, kProducts, "keyAntiquantScale", "over paged keys, scales by groups of "
-     "channels (6/6) are as long as the columns of blockTable"},
+    {"DQA-X-11", Tier::cross, paged_token_width, kProducts, "keyAntiquantScale, valueAntiquantScale",
+     "over paged keys, scales by token (1/1) are as wide as the columns of blockTable"},
+    {"DQA-X-12", Tier::cross, paged_token_head_width, kProducts, "keyAntiquantScale, valueAntiquantScale",
+     "over paged keys, scales by token and head (3/3) are as wide as the columns of blockTable"},
+    {"DQA-X-13", Tier::cross, paged_group_width, kProducts, "keyAntiquantScale",
+     "over paged keys, scales by groups of channels (6/6) are as long as the columns of blockTable"},
     {"DQA-X-14", Tier::cross, no_combined_rope, kProducts, "value", "the 192/128 form has keys of query's type"},
 };
 

@@ -167,36 +167,42 @@ constexpr const char* kScales = "keyAntiquantScale, valueAntiquantScale";
 constexpr const char* kOffsets = "keyAntiquantOffset, valueAntiquantOffset";
 
 constexpr Rule<Case> kRules[] = {
-    {"DQA-S-13", Tier::consistency, types<0, 0>, kEverywhere, kScales, "scales by channel have query's type", Known::tensors},
+    {"DQA-S-13", Tier::consistency, types<0, 0>, kEverywhere, kScales, "scales by channel have query's type",
+     Known::tensors},
     {"DQA-S-14", Tier::consistency, types<1, 1>, kEverywhere, kScales, "scales by token are FLOAT", Known::tensors},
-    {"DQA-S-15", Tier::consistency, types<2, 2>, kEverywhere, kScales, "scales by head have query's type", Known::tensors},
+    {"DQA-S-15", Tier::consistency, types<2, 2>, kEverywhere, kScales, "scales by head have query's type",
+     Known::tensors},
     {"DQA-S-16", Tier::consistency, types<3, 3>, kEverywhere, kScales, "scales by token and head are FLOAT",
      Known::tensors},
-    {"DQA-S-17", Tier::consistency, types<4, 4>, kEverywhere, kScales, "paged scales by token are FLOAT", Known::tensors},
+    {"DQA-S-17", Tier::consistency, types<4, 4>, kEverywhere, kScales, "paged scales by token are FLOAT",
+     Known::tensors},
     {"DQA-S-18", Tier::consistency, types<5, 5>, kEverywhere, kScales, "paged scales by token and head are FLOAT",
      Known::tensors},
-    {"DQA-S-19", Tier::consistency, types<0, 1>, kEverywhere, kScales, "in modes 0/1 both scales are FLOAT; newest "
-     "software wants query's type for key's", Known::tensors},
+    {"DQA-S-19", Tier::consistency, types<0, 1>, kEverywhere, kScales,
+     "in modes 0/1 both scales are FLOAT; newest software wants query's type for key's", Known::tensors},
     {"DQA-S-20", Tier::consistency, types<6, 6>, kEverywhere, kScales, "scales by groups of channels are FLOAT8_E8M0",
      Known::tensors},
-    {"DQA-S-21", Tier::consistency, shapes<0>, kEverywhere, kScales, "scales by channel are (1), or Nkv*D numbers in one of "
-     "seven arrangements of axes"},
-    {"DQA-S-22", Tier::consistency, shapes<1>, kEverywhere, kScales, "scales by token are (B, >= Skv) or (1, B, >= Skv)"},
+    {"DQA-S-21", Tier::consistency, shapes<0>, kEverywhere, kScales,
+     "scales by channel are (1), or Nkv*D numbers in one of seven arrangements of axes"},
+    {"DQA-S-22", Tier::consistency, shapes<1>, kEverywhere, kScales,
+     "scales by token are (B, >= Skv) or (1, B, >= Skv)"},
     {"DQA-S-23", Tier::consistency, shapes<2>, kEverywhere, kScales, "scales by head are (Nkv)"},
     {"DQA-S-24", Tier::consistency, shapes<3>, kEverywhere, kScales, "scales by token and head are (B, Nkv, >= Skv)"},
     {"DQA-S-25", Tier::consistency, shapes<4>, kEverywhere, kScales, "paged scales by token are (blocks, blockSize)"},
-    {"DQA-S-26", Tier::consistency, shapes<5>, kEverywhere, kScales, "paged scales by token and head are (blocks, Nkv, "
-     "blockSize)"},
-    {"DQA-S-27", Tier::consistency, mixed_key_shape, kEverywhere, "keyAntiquantScale", "in modes 0/1 key's scale is one by "
-     "channel"},
-    {"DQA-S-28", Tier::consistency, mixed_value_shape, kEverywhere, "valueAntiquantScale", "in modes 0/1 value's scale is "
-     "one by token"},
-    {"DQA-S-29", Tier::consistency, shapes<6>, kEverywhere, kScales, "scales by groups of channels are (1, B, Nkv, >= Skv, "
-     "D/32)"},
-    {"DQA-S-30", Tier::consistency, value_like_key, kProducts, "valueAntiquantScale", "but for modes 0/1, value's scale has "
-     "the shape of key's", Known::tensors},
-    {"DQA-C-01", Tier::consistency, offset_types, kEverywhere, kOffsets, "an offset has its scale's type", Known::tensors},
-    {"DQA-C-02", Tier::consistency, offset_shapes, kEverywhere, kOffsets, "an offset has its scale's shape", Known::tensors},
+    {"DQA-S-26", Tier::consistency, shapes<5>, kEverywhere, kScales,
+     "paged scales by token and head are (blocks, Nkv, blockSize)"},
+    {"DQA-S-27", Tier::consistency, mixed_key_shape, kEverywhere, "keyAntiquantScale",
+     "in modes 0/1 key's scale is one by channel"},
+    {"DQA-S-28", Tier::consistency, mixed_value_shape, kEverywhere, "valueAntiquantScale",
+     "in modes 0/1 value's scale is one by token"},
+    {"DQA-S-29", Tier::consistency, shapes<6>, kEverywhere, kScales,
+     "scales by groups of channels are (1, B, Nkv, >= Skv, D/32)"},
+    {"DQA-S-30", Tier::consistency, value_like_key, kProducts, "valueAntiquantScale",
+     "but for modes 0/1, value's scale has the shape of key's", Known::tensors},
+    {"DQA-C-01", Tier::consistency, offset_types, kEverywhere, kOffsets, "an offset has its scale's type",
+     Known::tensors},
+    {"DQA-C-02", Tier::consistency, offset_shapes, kEverywhere, kOffsets, "an offset has its scale's shape",
+     Known::tensors},
 };
 
 }  // namespace

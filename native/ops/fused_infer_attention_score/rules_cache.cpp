@@ -131,17 +131,19 @@ Finding cache_has_blocks(const Case& c) {
 constexpr const char* kCaches = "key, value, keyRope";
 
 constexpr Rule<Case> kRules[] = {
-    {"PA-C-01", Tier::consistency, fused_cache, kEverywhere, kCaches, "caches of 3 axes are (blocks, blockSize, Nkv*D)"},
-    {"PA-C-02", Tier::consistency, headed_cache, kEverywhere, kCaches, "caches of 4 axes are (blocks, Nkv, blockSize, D)"},
-    {"PA-C-03", Tier::consistency, chunked_cache, kEverywhere, kCaches, "caches of 5 axes are (blocks, Nkv, D/D0, "
-     "blockSize, D0), where D0 is 16, or 32 if the call is fully quantised; older products have 32 for keys of another "
-     "type too"},
+    {"PA-C-01", Tier::consistency, fused_cache, kEverywhere, kCaches,
+     "caches of 3 axes are (blocks, blockSize, Nkv*D)"},
+    {"PA-C-02", Tier::consistency, headed_cache, kEverywhere, kCaches,
+     "caches of 4 axes are (blocks, Nkv, blockSize, D)"},
+    {"PA-C-03", Tier::consistency, chunked_cache, kEverywhere, kCaches,
+     "caches of 5 axes are (blocks, Nkv, D/D0, blockSize, D0), where D0 is 16, or 32 if the call is fully quantised; "
+     "older products have 32 for keys of another type too"},
     {"PA-X-02", Tier::consistency, fused_width, kProducts, "key", "in caches of 3 axes, Nkv*D is at most 65535"},
-    {"PA-C-04", Tier::consistency, cache_strides, kEverywhere, kCaches, "only the block axis of caches may have gaps, and "
-     "the head axis of those of 4 or 5 axes; none where keys have another type or decode MLA is fully quantised; on older "
-     "products only the block axis, in decode MLA"},
-    {"HOST-C-01", Tier::consistency, cache_has_blocks, kEverywhere, "key", "a cache from which keys are read has blocks",
-     Known::lengths},
+    {"PA-C-04", Tier::consistency, cache_strides, kEverywhere, kCaches,
+     "only the block axis of caches may have gaps, and the head axis of those of 4 or 5 axes; none where keys have "
+     "another type or decode MLA is fully quantised; on older products only the block axis, in decode MLA"},
+    {"HOST-C-01", Tier::consistency, cache_has_blocks, kEverywhere, "key",
+     "a cache from which keys are read has blocks", Known::lengths},
 };
 
 }  // namespace

@@ -128,8 +128,8 @@ Finding inner_precise_known(const Case& c) {
     return violated("innerPrecise", "0, 1, 2 or 3", text(c.call.inner_precise));
 }
 
-// COM-S-17 lets a scale be any number: these are none, and what they would make of the output says nothing of where they
-// came from.
+// COM-S-17 lets a scale be any number: these are none, and what they would make of the output says nothing of where
+// they came from.
 Finding scale_is_number(const Case& c) {
     if (!c.is_strict() || std::isfinite(static_cast<float>(c.call.scale_value))) return {};
     char got[32];
@@ -261,69 +261,74 @@ Finding older_combined_alone(const Case& c) {
 constexpr const char* kMain = "query, key, value, attentionOut";
 
 constexpr Rule<Case> kRules[] = {
-    {"COM-S-04", Tier::single, plain_types, kProducts, kMain, "calls that are not quantised have FLOAT16 or BF16 for "
-     "query, key and value, and one of these or a post-quantised type for attentionOut", Known::tensors, kTypeStatus},
-    {"COM-S-05", Tier::single, main_formats, kEverywhere, kMain, "formats are ND, NCHW, NHWC or NCDHW, which all count "
-     "as ND", Known::tensors, ACLNN_ERR_PARAM_INVALID},
+    {"COM-S-04", Tier::single, plain_types, kProducts, kMain,
+     "calls that are not quantised have FLOAT16 or BF16 for query, key and value, and one of these or a "
+     "post-quantised type for attentionOut", Known::tensors, kTypeStatus},
+    {"COM-S-05", Tier::single, main_formats, kEverywhere, kMain,
+     "formats are ND, NCHW, NHWC or NCDHW, which all count as ND", Known::tensors, ACLNN_ERR_PARAM_INVALID},
     {"HOST-S-06", Tier::single, other_formats, kEverywhere, "", "optional tensors have format ND", Known::tensors,
      ACLNN_ERR_PARAM_INVALID},
-    {"COM-S-06", Tier::single, mla_heads, kProducts, "numHeads", "decode MLA has 1, 2, 4, 8, 16, 32, 64 or 128 query "
-     "heads; newest Ascend950 software takes any number up to 128 if the call is not quantised"},
+    {"COM-S-06", Tier::single, mla_heads, kProducts, "numHeads",
+     "decode MLA has 1, 2, 4, 8, 16, 32, 64 or 128 query heads; newest Ascend950 software takes any number up to 128 "
+     "if the call is not quantised"},
     {"COM-S-07", Tier::single, mla_kv_heads, kProducts, "numKeyValueHeads", "decode MLA has one key/value head"},
-    {"COM-S-08", Tier::single, gqa_layout, kProducts, "inputLayout", "without ropes, the layout is BSH, BSND, BNSD, "
-     "TND, NTD, BSH_BNSD, BSND_BNSD, BNSD_BSND or NTD_TND"},
-    {"COM-S-09", Tier::single, decode_mla_layout, kProducts, "inputLayout", "in decode MLA, the layout is BSH, BSND, "
-     "BNSD, TND, BSH_NBSD, BSND_NBSD, BNSD_NBSD or TND_NTD"},
-    {"COM-S-10", Tier::single, prefill_mla_layout, kProducts, "inputLayout", "in prefill MLA, and with ropes at any "
-     "other head dim than 512, the layout is one of those without ropes"},
-    {"COM-S-11", Tier::single, older_value_dim, kOlder, "value", "without ropes, value's head dim is a multiple of 16 "
-     "(BSH, BSND, BNSD, BNSD_BSND with several query tokens), 64, 128 or 192 (TND), 64 or 128 (other layouts)"},
-    {"COM-S-12", Tier::single, older_combined_dims, kOlder, "query, value", "a query that is wider than value has head "
-     "dim 192, and value 128"},
-    {"COM-S-13", Tier::single, inner_precise_known, kEverywhere, "innerPrecise", "innerPrecise is 0, 1, 2 or 3; newest "
-     "software takes 4 too"},
-    {"HOST-S-03", Tier::single, scale_is_number, and_host(page_only(kProducts)), "scaleValue", "the scale is a finite "
-     "32-bit float", Known::nothing},
-    {"HOST-S-04", Tier::single, no_negative_block_size, and_host(page_only(kProducts)), "blockSize", "blockSize is not "
-     "negative without a blockTable either", Known::tensors},
+    {"COM-S-08", Tier::single, gqa_layout, kProducts, "inputLayout",
+     "without ropes, the layout is BSH, BSND, BNSD, TND, NTD, BSH_BNSD, BSND_BNSD, BNSD_BSND or NTD_TND"},
+    {"COM-S-09", Tier::single, decode_mla_layout, kProducts, "inputLayout",
+     "in decode MLA, the layout is BSH, BSND, BNSD, TND, BSH_NBSD, BSND_NBSD, BNSD_NBSD or TND_NTD"},
+    {"COM-S-10", Tier::single, prefill_mla_layout, kProducts, "inputLayout",
+     "in prefill MLA, and with ropes at any other head dim than 512, the layout is one of those without ropes"},
+    {"COM-S-11", Tier::single, older_value_dim, kOlder, "value",
+     "without ropes, value's head dim is a multiple of 16 (BSH, BSND, BNSD, BNSD_BSND with several query tokens), "
+     "64, 128 or 192 (TND), 64 or 128 (other layouts)"},
+    {"COM-S-12", Tier::single, older_combined_dims, kOlder, "query, value",
+     "a query that is wider than value has head dim 192, and value 128"},
+    {"COM-S-13", Tier::single, inner_precise_known, kEverywhere, "innerPrecise",
+     "innerPrecise is 0, 1, 2 or 3; newest software takes 4 too"},
+    {"HOST-S-03", Tier::single, scale_is_number, and_host(page_only(kProducts)), "scaleValue",
+     "the scale is a finite 32-bit float", Known::nothing},
+    {"HOST-S-04", Tier::single, no_negative_block_size, and_host(page_only(kProducts)), "blockSize",
+     "blockSize is not negative without a blockTable either", Known::tensors},
 
-    {"COM-X-01", Tier::consistency, packed_without_pse, kProducts, "pseShift", "packed queries that are not quantised "
-     "have no pseShift"},
-    {"COM-X-02", Tier::consistency, packed_without_list, kProducts, "key, value", "packed queries that are not "
-     "quantised have no tensor list"},
-    {"COM-X-03", Tier::consistency, transposed_out_alone, kProducts, "key, value, pseShift", "layouts BSH_BNSD and "
-     "BSND_BNSD have neither a tensor list nor pseShift"},
-    {"COM-X-04", Tier::consistency, mla_out_type, kProducts, "attentionOut", "decode MLA with layout TND_NTD has no "
-     "quantised output"},
-    {"COM-C-09", Tier::consistency, different_dims_layout, kProducts, "inputLayout", "where value's head dim differs, "
-     "the layout is none of NTD, NTD_TND, BSH_BNSD, BSND_BNSD, BNSD_BSND"},
-    {"COM-C-10", Tier::consistency, narrow_layout_dim, kProducts, "query", "layouts NTD, NTD_TND, BSH_BNSD and "
-     "BSND_BNSD have head dim 64 or 128"},
-    {"COM-C-12", Tier::consistency, bnsd_bsnd_int8_dim, kProducts, "query", "with layout BNSD_BSND and an INT8 output, "
-     "32 divides the head dim"},
-    {"COM-C-11", Tier::consistency, bnsd_bsnd_dim, kProducts, "query", "with layout BNSD_BSND, 16 divides the head "
-     "dim"},
-    {"COM-C-08", Tier::consistency, different_dims_types, kProducts, kMain, "where value's head dim differs, all types "
-     "are FLOAT16 or BF16"},
+    {"COM-X-01", Tier::consistency, packed_without_pse, kProducts, "pseShift",
+     "packed queries that are not quantised have no pseShift"},
+    {"COM-X-02", Tier::consistency, packed_without_list, kProducts, "key, value",
+     "packed queries that are not quantised have no tensor list"},
+    {"COM-X-03", Tier::consistency, transposed_out_alone, kProducts, "key, value, pseShift",
+     "layouts BSH_BNSD and BSND_BNSD have neither a tensor list nor pseShift"},
+    {"COM-X-04", Tier::consistency, mla_out_type, kProducts, "attentionOut",
+     "decode MLA with layout TND_NTD has no quantised output"},
+    {"COM-C-09", Tier::consistency, different_dims_layout, kProducts, "inputLayout",
+     "where value's head dim differs, the layout is none of NTD, NTD_TND, BSH_BNSD, BSND_BNSD, BNSD_BSND"},
+    {"COM-C-10", Tier::consistency, narrow_layout_dim, kProducts, "query",
+     "layouts NTD, NTD_TND, BSH_BNSD and BSND_BNSD have head dim 64 or 128"},
+    {"COM-C-12", Tier::consistency, bnsd_bsnd_int8_dim, kProducts, "query",
+     "with layout BNSD_BSND and an INT8 output, 32 divides the head dim"},
+    {"COM-C-11", Tier::consistency, bnsd_bsnd_dim, kProducts, "query",
+     "with layout BNSD_BSND, 16 divides the head dim"},
+    {"COM-C-08", Tier::consistency, different_dims_types, kProducts, kMain,
+     "where value's head dim differs, all types are FLOAT16 or BF16"},
 };
 
 // Looked at after the rules of storage.
 constexpr Rule<Case> kLimits[] = {
-    {"COM-C-25", Tier::consistency, out_type, kProducts, "attentionOut", "an output that is not quantised has query's "
-     "type", Known::tensors, kTypeStatus},
-    {"COM-C-01", Tier::consistency, batch_in_range, kEverywhere, "query, actualSeqLengths", "there are 1 to 65536 "
-     "sequences"},
+    {"COM-C-25", Tier::consistency, out_type, kProducts, "attentionOut",
+     "an output that is not quantised has query's type", Known::tensors, kTypeStatus},
+    {"COM-C-01", Tier::consistency, batch_in_range, kEverywhere, "query, actualSeqLengths",
+     "there are 1 to 65536 sequences"},
     {"COM-C-06", Tier::consistency, dims_in_range, kEverywhere, "query, value", "head dims are 1 to 512"},
-    {"COM-C-07", Tier::consistency, different_dims_small, kProducts, "query, value", "where value's head dim differs "
-     "from query's, both are at most 128"},
-    {"COM-C-14", Tier::consistency, mla_group, kProducts, "numHeads, numKeyValueHeads", "decode MLA has a group of 1, "
-     "2, 4, 8, 16, 32, 64 or 128 query heads"},
+    {"COM-C-07", Tier::consistency, different_dims_small, kProducts, "query, value",
+     "where value's head dim differs from query's, both are at most 128"},
+    {"COM-C-14", Tier::consistency, mla_group, kProducts, "numHeads, numKeyValueHeads",
+     "decode MLA has a group of 1, 2, 4, 8, 16, 32, 64 or 128 query heads"},
     {"COM-C-15", Tier::consistency, mla_has_queries, kProducts, "query", "decode MLA has at least one query token"},
-    {"COM-C-16", Tier::consistency, odd_mla_heads_alone, newest_only(kProducts), "learnableSink, attentionOut, "
-     "sparseMode", "decode MLA with a number of heads that is no power of 2 has no sink, no quantised output, and no "
-     "mask in sparseMode 0"},
-    {"COM-X-09", Tier::consistency, older_combined_alone, page_only(kOlder), "key, queryPaddingSize, kvPaddingSize, "
-     "attentionOut", "prefill MLA has no tensor list and no left padding, and MLA no quantised output"},
+    {"COM-C-16", Tier::consistency, odd_mla_heads_alone, newest_only(kProducts),
+     "learnableSink, attentionOut, sparseMode",
+     "decode MLA with a number of heads that is no power of 2 has no sink, no quantised output, and no mask in "
+     "sparseMode 0"},
+    {"COM-X-09", Tier::consistency, older_combined_alone, page_only(kOlder),
+     "key, queryPaddingSize, kvPaddingSize, attentionOut",
+     "prefill MLA has no tensor list and no left padding, and MLA no quantised output"},
 };
 
 }  // namespace

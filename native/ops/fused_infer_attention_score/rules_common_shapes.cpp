@@ -27,7 +27,8 @@ std::string member_name(const char* name, const Case& c, size_t i) {
 
 Finding cache_ranks_agree(const Case& c) {
     if (!c.is_paged() || c.key->front()->rank == c.value->front()->rank) return {};
-    return violated("value", text(c.key->front()->rank, " axes, as key"), text("shape ", shape_text(*c.value->front())));
+    return violated("value", text(c.key->front()->rank, " axes, as key"),
+                    text("shape ", shape_text(*c.value->front())));
 }
 
 Finding caches_agree(const Case& c) {
@@ -247,42 +248,44 @@ Finding key_batch(const Case& c) {
 constexpr Rule<Case> kStorage[] = {
     {"COM-C-26", Tier::consistency, cache_ranks_agree, kEverywhere, "key, value", "both caches have as many axes",
      Known::tensors},
-    {"COM-C-27", Tier::consistency, caches_agree, kEverywhere, "key, value", "both caches have the same blocks, heads, "
-     "block size and head dim; the last may differ for a combined rope"},
+    {"COM-C-27", Tier::consistency, caches_agree, kEverywhere, "key, value",
+     "both caches have the same blocks, heads, block size and head dim; the last may differ for a combined rope"},
     {"COM-C-28", Tier::consistency, cache_dims, kEverywhere, "key", "the key cache has query's head dim"},
-    {"COM-C-29", Tier::consistency, nz_chunks, kProducts, "key, value", "caches of 5 axes that are not quantised have D/16 "
-     "as third and 16 as last axis"},
-    {"COM-C-30", Tier::consistency, older_nz_dim, kOlder, "query", "with a cache of 5 axes and no ropes, the head dim is "
-     "64 or 128"},
-    {"COM-C-31", Tier::consistency, list_without_blocks, kEverywhere, "blockTable", "tensor lists have no blockTable"},
-    {"COM-C-32", Tier::consistency, list_not_packed, kEverywhere, "inputLayout", "tensor lists have a layout with a "
-     "batch axis"},
-    {"COM-C-02", Tier::consistency, list_batches, kEverywhere, "key, query", "every member of a list is one sequence, and "
-     "there are at most 256 of them; newest software: 65536, members not looked at"},
-    {"COM-C-33", Tier::consistency, list_rope, kProducts, "keyRope", "keyRope has as many sequences as lists have members, "
-     "and the length of each"},
-    {"COM-C-34", Tier::consistency, list_members_alike, kEverywhere, "key, value", "members of a list have the same heads "
-     "and head dim"},
-    {"COM-C-35", Tier::consistency, list_heads, kEverywhere, "key, value", "members of a list have numKeyValueHeads "
-     "heads"},
-    {"COM-C-36", Tier::consistency, list_lengths_agree, kEverywhere, "value", "a member of value is as long as that of "
-     "key"},
-    {"COM-C-37", Tier::consistency, one_member_a_sequence, kEverywhere, "key", "lists have a member for each sequence of "
-     "query"},
+    {"COM-C-29", Tier::consistency, nz_chunks, kProducts, "key, value",
+     "caches of 5 axes that are not quantised have D/16 as third and 16 as last axis"},
+    {"COM-C-30", Tier::consistency, older_nz_dim, kOlder, "query",
+     "with a cache of 5 axes and no ropes, the head dim is 64 or 128"},
+    {"COM-C-31", Tier::consistency, list_without_blocks, kEverywhere, "blockTable",
+     "tensor lists have no blockTable"},
+    {"COM-C-32", Tier::consistency, list_not_packed, kEverywhere, "inputLayout",
+     "tensor lists have a layout with a batch axis"},
+    {"COM-C-02", Tier::consistency, list_batches, kEverywhere, "key, query",
+     "every member of a list is one sequence, and there are at most 256 of them; newest software: 65536, members not "
+     "looked at"},
+    {"COM-C-33", Tier::consistency, list_rope, kProducts, "keyRope",
+     "keyRope has as many sequences as lists have members, and the length of each"},
+    {"COM-C-34", Tier::consistency, list_members_alike, kEverywhere, "key, value",
+     "members of a list have the same heads and head dim"},
+    {"COM-C-35", Tier::consistency, list_heads, kEverywhere, "key, value",
+     "members of a list have numKeyValueHeads heads"},
+    {"COM-C-36", Tier::consistency, list_lengths_agree, kEverywhere, "value",
+     "a member of value is as long as that of key"},
+    {"COM-C-37", Tier::consistency, one_member_a_sequence, kEverywhere, "key",
+     "lists have a member for each sequence of query"},
     {"COM-C-38", Tier::consistency, list_key_dims, kEverywhere, "key", "members of key have query's head dim"},
 };
 
 constexpr Rule<Case> kShapes[] = {
-    {"COM-C-18", Tier::consistency, out_rank, kProducts, "attentionOut", "attentionOut has as many axes as query, except "
-     "where the layout splits an axis"},
-    {"COM-C-19", Tier::consistency, out_shape, kEverywhere, "attentionOut", "attentionOut has query's axes in the order of "
-     "the output layout, with value's head dim"},
-    {"COM-C-20", Tier::consistency, value_like_key, kEverywhere, "value", "value has key's type and axes; the head dim may "
-     "differ where it does so by design", Known::dims, kTypeStatus},
+    {"COM-C-18", Tier::consistency, out_rank, kProducts, "attentionOut",
+     "attentionOut has as many axes as query, except where the layout splits an axis"},
+    {"COM-C-19", Tier::consistency, out_shape, kEverywhere, "attentionOut",
+     "attentionOut has query's axes in the order of the output layout, with value's head dim"},
+    {"COM-C-20", Tier::consistency, value_like_key, kEverywhere, "value",
+     "value has key's type and axes; the head dim may differ where it does so by design", Known::dims, kTypeStatus},
     {"COM-C-21", Tier::consistency, value_dim, kProducts, "value, attentionOut", "attentionOut has value's head dim"},
     {"COM-C-03", Tier::consistency, query_heads, kEverywhere, "query, numHeads", "query has numHeads heads"},
-    {"COM-C-05", Tier::consistency, key_heads, kEverywhere, "key, numKeyValueHeads", "key has numKeyValueHeads heads; in "
-     "layouts that begin with BSH they divide its last axis"},
+    {"COM-C-05", Tier::consistency, key_heads, kEverywhere, "key, numKeyValueHeads",
+     "key has numKeyValueHeads heads; in layouts that begin with BSH they divide its last axis"},
     {"COM-C-23", Tier::consistency, key_batch, kEverywhere, "key", "key has as many sequences as query"},
     {"COM-C-24", Tier::consistency, one_key_dim, kEverywhere, "key", "key has query's head dim"},
 };

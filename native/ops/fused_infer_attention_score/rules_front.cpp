@@ -52,7 +52,9 @@ Finding handles_live(const Case& c) {
         if (call.tensors[i].handle != nullptr && call.tensors[i].tensor == nullptr) {
             return dead(kInputNames[i], "aclTensor");
         }
-        if (call.ints[i].handle != nullptr && call.ints[i].values == nullptr) return dead(kInputNames[i], "aclIntArray");
+        if (call.ints[i].handle != nullptr && call.ints[i].values == nullptr) {
+            return dead(kInputNames[i], "aclIntArray");
+        }
     }
     for (size_t i = 0; i < kOutputCount; ++i) {
         if (call.outputs[i].handle != nullptr && call.outputs[i].tensor == nullptr) {
@@ -135,7 +137,8 @@ Finding optional_types(const Case& c) {
         {kDeqScale1, "FLOAT or UINT64", {ACL_FLOAT, ACL_UINT64}},
         {kQuantScale1, "FLOAT", {ACL_FLOAT}},
         {kDeqScale2, "FLOAT or UINT64", {ACL_FLOAT, ACL_UINT64}},
-        {kKeyAntiquantScale, "FLOAT16, BF16, FLOAT or FLOAT8_E8M0", {ACL_FLOAT16, ACL_BF16, ACL_FLOAT, ACL_FLOAT8_E8M0}},
+        {kKeyAntiquantScale, "FLOAT16, BF16, FLOAT or FLOAT8_E8M0",
+         {ACL_FLOAT16, ACL_BF16, ACL_FLOAT, ACL_FLOAT8_E8M0}},
         {kValueAntiquantScale, "FLOAT16, BF16, FLOAT or FLOAT8_E8M0",
          {ACL_FLOAT16, ACL_BF16, ACL_FLOAT, ACL_FLOAT8_E8M0}},
         {kDequantScaleQuery, "FLOAT or FLOAT8_E8M0", {ACL_FLOAT, ACL_FLOAT8_E8M0}},
@@ -150,8 +153,9 @@ Finding optional_types(const Case& c) {
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"API-S-03", Tier::front, version_offered, kAscend950, "", "Ascend950 has the fifth entry point only; A2 and A3 "
-     "products have the first four, and newer software also the fifth", Known::nothing, ACLNN_ERR_RUNTIME_ERROR},
+    {"API-S-03", Tier::front, version_offered, kAscend950, "",
+     "Ascend950 has the fifth entry point only; A2 and A3 products have the first four, and newer software also the "
+     "fifth", Known::nothing, ACLNN_ERR_RUNTIME_ERROR},
     {"API-E-01", Tier::front, query_given, kEverywhere, "query", "query is not a null pointer", Known::nothing,
      ACLNN_ERR_PARAM_NULLPTR},
     {"API-E-02", Tier::front, key_given, kEverywhere, "key", "key is not a null pointer", Known::nothing,
@@ -160,18 +164,18 @@ constexpr Rule<Case> kRules[] = {
      ACLNN_ERR_PARAM_NULLPTR},
     {"API-E-04", Tier::front, out_given, kEverywhere, "attentionOut", "attentionOut is not a null pointer",
      Known::nothing, ACLNN_ERR_PARAM_NULLPTR},
-    {"API-E-05", Tier::front, lse_given, kEverywhere, "softmaxLse", "with softmaxLseFlag, softmaxLse is not a null "
-     "pointer", Known::nothing, ACLNN_ERR_PARAM_NULLPTR},
+    {"API-E-05", Tier::front, lse_given, kEverywhere, "softmaxLse",
+     "with softmaxLseFlag, softmaxLse is not a null pointer", Known::nothing, ACLNN_ERR_PARAM_NULLPTR},
     {"API-E-06", Tier::front, out_pointers_given, kEverywhere, "workspaceSize, executor",
      "phase one has somewhere to write its two results", Known::nothing, ACLNN_ERR_PARAM_NULLPTR},
     {"HOST-E-01", Tier::front, handles_live, kEverywhere, "", "every handle is a live object of its kind",
      Known::nothing, ACLNN_ERR_PARAM_INVALID},
-    {"API-S-02", Tier::front, list_length, kEverywhere, "key, value", "a list has at most 256 tensors", Known::nothing,
-     ACLNN_ERR_PARAM_INVALID},
+    {"API-S-02", Tier::front, list_length, kEverywhere, "key, value", "a list has at most 256 tensors",
+     Known::nothing, ACLNN_ERR_PARAM_INVALID},
     {"API-S-01", Tier::front, unregistered, kEverywhere, "query, key, value, pseShift, attenMask, attentionOut",
      "the types are a combination for which some kernel is registered", Known::tensors, ACLNN_ERR_PARAM_INVALID},
-    {"HOST-S-05", Tier::consistency, optional_types, kEverywhere, "deqScale1, quantScale1, deqScale2, "
-     "keyAntiquantScale, valueAntiquantScale, dequantScaleQuery, learnableSink",
+    {"HOST-S-05", Tier::consistency, optional_types, kEverywhere,
+     "deqScale1, quantScale1, deqScale2, keyAntiquantScale, valueAntiquantScale, dequantScaleQuery, learnableSink",
      "optional tensors have one of the types that their parameter is registered with", Known::tensors,
      ACLNN_ERR_INNER_FIND_KERNEL_ERROR},
 };

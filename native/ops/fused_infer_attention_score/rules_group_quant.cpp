@@ -237,67 +237,69 @@ constexpr const char* kOthers =
 constexpr const char* kMain = "query, key, value";
 
 constexpr Rule<Case> kRules[] = {
-    {"DQF-S-08", Tier::single, mx_scale_types, kNewestAndHost, kThree, "modes 6, 6, 8: the three scales are FLOAT8_E8M0",
-     Known::tensors},
-    {"DQF-S-09", Tier::single, mx_p_scale, kNewestAndHost, "quantScale1", "modes 6, 6, 8: quantScale1, if given, is one "
-     "FLOAT", Known::tensors},
+    {"DQF-S-08", Tier::single, mx_scale_types, kNewestAndHost, kThree,
+     "modes 6, 6, 8: the three scales are FLOAT8_E8M0", Known::tensors},
+    {"DQF-S-09", Tier::single, mx_p_scale, kNewestAndHost, "quantScale1",
+     "modes 6, 6, 8: quantScale1, if given, is one FLOAT", Known::tensors},
     {"DQF-S-11", Tier::single, gqa_scale_types, kNewestAndHost, kThree, "modes 3, 3, 2: the three scales are FLOAT",
      Known::tensors},
-    {"DQF-S-12", Tier::single, gqa_p_scale, kNewestAndHost, "quantScale1", "modes 3, 3, 2: quantScale1, if given, is one "
-     "FLOAT", Known::tensors},
-    {"DQF-E-12", Tier::existence, mx_scales_given, kNewestAndHost, kThree, "modes 6, 6, 8: the three scales are given",
-     Known::tensors},
-    {"DQF-E-13", Tier::existence, mx_none_other, kNewestAndHost, kOthers, "modes 6, 6, 8: no offset and no other scale is "
-     "given", Known::tensors},
-    {"DQF-E-14", Tier::existence, gqa_scales_given, kNewestAndHost, kThree, "modes 3, 3, 2: the three scales are given",
-     Known::tensors},
-    {"DQF-E-15", Tier::existence, gqa_none_other, kNewestAndHost, kOthers, "modes 3, 3, 2: no offset and no other scale is "
-     "given", Known::tensors},
+    {"DQF-S-12", Tier::single, gqa_p_scale, kNewestAndHost, "quantScale1",
+     "modes 3, 3, 2: quantScale1, if given, is one FLOAT", Known::tensors},
+    {"DQF-E-12", Tier::existence, mx_scales_given, kNewestAndHost, kThree,
+     "modes 6, 6, 8: the three scales are given", Known::tensors},
+    {"DQF-E-13", Tier::existence, mx_none_other, kNewestAndHost, kOthers,
+     "modes 6, 6, 8: no offset and no other scale is given", Known::tensors},
+    {"DQF-E-14", Tier::existence, gqa_scales_given, kNewestAndHost, kThree,
+     "modes 3, 3, 2: the three scales are given", Known::tensors},
+    {"DQF-E-15", Tier::existence, gqa_none_other, kNewestAndHost, kOthers,
+     "modes 3, 3, 2: no offset and no other scale is given", Known::tensors},
     {"DQF-E-16", Tier::existence, gqa_paged, kNewestAndHost, "blockTable", "modes 3, 3, 2: keys are paged",
      Known::tensors},
-    {"DQF-X-35", Tier::cross, mx_types, kNewestAndHost, kMain, "modes 6, 6, 8: query, key and value are FLOAT8_E4M3FN",
-     Known::tensors},
+    {"DQF-X-35", Tier::cross, mx_types, kNewestAndHost, kMain,
+     "modes 6, 6, 8: query, key and value are FLOAT8_E4M3FN", Known::tensors},
     {"DQF-X-36", Tier::cross, mx_out_type, kNewest, "attentionOut", "modes 6, 6, 8: the output is FLOAT16 or BF16",
      Known::tensors},
-    {"DQF-X-37", Tier::cross, mx_rope_types, kNewestAndHost, "queryRope, keyRope, attentionOut", "modes 6, 6, 8: with "
-     "ropes, these and the output are BF16", Known::tensors},
+    {"DQF-X-37", Tier::cross, mx_rope_types, kNewestAndHost, "queryRope, keyRope, attentionOut",
+     "modes 6, 6, 8: with ropes, these and the output are BF16", Known::tensors},
     {"DQF-X-38", Tier::cross, mx_layout, kNewestAndHost, "inputLayout", "modes 6, 6, 8: the layout is TND"},
-    {"DQF-X-39", Tier::cross, mx_heads, kNewest, "numHeads, numKeyValueHeads", "modes 6, 6, 8: at most 256 heads of either "
-     "kind, and 64 to one"},
-    {"DQF-X-40", Tier::cross, mx_dims, kNewestAndHost, "query, value", "modes 6, 6, 8: both head dims are 64, or both 128; "
-     "profile host takes multiples of 64"},
-    {"DQF-X-43", Tier::cross, mx_strides, kNewest, "key, value, keyAntiquantScale, valueAntiquantScale", "modes 6, 6, 8: "
-     "packed tensors are contiguous, paged ones may have gaps in the first two axes"},
-    {"DQF-X-41", Tier::cross, mx_query_scale, kNewestAndHost, "dequantScaleQuery", "modes 6, 6, 8: query's scale is (T, N, "
-     "D/64, 2) or (Nkv, T, G, D/64, 2)"},
-    {"DQF-X-42", Tier::cross, mx_kv_scales, kNewestAndHost, "keyAntiquantScale, valueAntiquantScale", "modes 6, 6, 8: "
-     "scales are (T, Nkv, D/64, 2) and (groups, Nkv, D, 2); of caches (blocks, Nkv, blockSize, D/64, 2) and (blocks, Nkv, "
-     "blockSize/64, D, 2), or these with runs of 16 lines", Known::lengths},
-    {"DQF-X-44", Tier::cross, mx_alone, kNewestAndHost, "pseShift, queryPaddingSize, kvPaddingSize, keySharedPrefix, key",
+    {"DQF-X-39", Tier::cross, mx_heads, kNewest, "numHeads, numKeyValueHeads",
+     "modes 6, 6, 8: at most 256 heads of either kind, and 64 to one"},
+    {"DQF-X-40", Tier::cross, mx_dims, kNewestAndHost, "query, value",
+     "modes 6, 6, 8: both head dims are 64, or both 128; profile host takes multiples of 64"},
+    {"DQF-X-43", Tier::cross, mx_strides, kNewest, "key, value, keyAntiquantScale, valueAntiquantScale",
+     "modes 6, 6, 8: packed tensors are contiguous, paged ones may have gaps in the first two axes"},
+    {"DQF-X-41", Tier::cross, mx_query_scale, kNewestAndHost, "dequantScaleQuery",
+     "modes 6, 6, 8: query's scale is (T, N, D/64, 2) or (Nkv, T, G, D/64, 2)"},
+    {"DQF-X-42", Tier::cross, mx_kv_scales, kNewestAndHost, "keyAntiquantScale, valueAntiquantScale",
+     "modes 6, 6, 8: scales are (T, Nkv, D/64, 2) and (groups, Nkv, D, 2); of caches (blocks, Nkv, blockSize, D/64, "
+     "2) and (blocks, Nkv, blockSize/64, D, 2), or these with runs of 16 lines", Known::lengths},
+    {"DQF-X-44", Tier::cross, mx_alone, kNewestAndHost,
+     "pseShift, queryPaddingSize, kvPaddingSize, keySharedPrefix, key",
      "modes 6, 6, 8: no bias, left padding, shared prefix or tensor list"},
     {"DQF-X-45", Tier::cross, mx_precise, kNewest, "innerPrecise", "modes 6, 6, 8: innerPrecise is 0 or 1"},
-    {"DQF-X-46", Tier::cross, gqa_types, kNewestAndHost, kMain, "modes 3, 3, 2: query, key and value are FLOAT8_E4M3FN",
-     Known::tensors},
+    {"DQF-X-46", Tier::cross, gqa_types, kNewestAndHost, kMain,
+     "modes 3, 3, 2: query, key and value are FLOAT8_E4M3FN", Known::tensors},
     {"DQF-X-47", Tier::cross, gqa_out_type, kNewest, "attentionOut", "modes 3, 3, 2: the output is FLOAT16 or BF16",
      Known::tensors},
-    {"DQF-X-48", Tier::cross, gqa_layout, kNewestAndHost, "inputLayout, key", "modes 3, 3, 2: the layout is NTD_TND, over a "
-     "cache of 4 axes; profile host takes any layout"},
-    {"DQF-X-49", Tier::cross, gqa_heads, kNewest, "numHeads, numKeyValueHeads", "modes 3, 3, 2: at most 256 heads of either "
-     "kind, and 64 to one"},
+    {"DQF-X-48", Tier::cross, gqa_layout, kNewestAndHost, "inputLayout, key",
+     "modes 3, 3, 2: the layout is NTD_TND, over a cache of 4 axes; profile host takes any layout"},
+    {"DQF-X-49", Tier::cross, gqa_heads, kNewest, "numHeads, numKeyValueHeads",
+     "modes 3, 3, 2: at most 256 heads of either kind, and 64 to one"},
     {"DQF-X-50", Tier::cross, gqa_dims, kNewest, "query, value", "modes 3, 3, 2: head dims are 128"},
-    {"DQF-X-51", Tier::cross, gqa_strides, kNewest, "key, value, keyAntiquantScale", "modes 3, 3, 2: only the first two "
-     "axes have gaps"},
-    {"DQF-X-52", Tier::cross, gqa_query_scale, kNewestAndHost, "dequantScaleQuery", "modes 3, 3, 2: query's scale is (N, "
-     "T)"},
-    {"DQF-X-53", Tier::cross, gqa_key_scale, kNewestAndHost, "keyAntiquantScale", "modes 3, 3, 2: key's scale is (blocks, "
-     "Nkv, blockSize)"},
-    {"DQF-X-54", Tier::cross, gqa_value_scale, kNewestAndHost, "valueAntiquantScale", "modes 3, 3, 2: value's scale is "
-     "(Nkv)"},
-    {"DQF-X-55", Tier::cross, gqa_alone, kNewestAndHost, "pseShift, queryPaddingSize, kvPaddingSize, keySharedPrefix, key, "
-     "queryRope", "modes 3, 3, 2: no bias, left padding, shared prefix, tensor list or ropes"},
+    {"DQF-X-51", Tier::cross, gqa_strides, kNewest, "key, value, keyAntiquantScale",
+     "modes 3, 3, 2: only the first two axes have gaps"},
+    {"DQF-X-52", Tier::cross, gqa_query_scale, kNewestAndHost, "dequantScaleQuery",
+     "modes 3, 3, 2: query's scale is (N, T)"},
+    {"DQF-X-53", Tier::cross, gqa_key_scale, kNewestAndHost, "keyAntiquantScale",
+     "modes 3, 3, 2: key's scale is (blocks, Nkv, blockSize)"},
+    {"DQF-X-54", Tier::cross, gqa_value_scale, kNewestAndHost, "valueAntiquantScale",
+     "modes 3, 3, 2: value's scale is (Nkv)"},
+    {"DQF-X-55", Tier::cross, gqa_alone, kNewestAndHost,
+     "pseShift, queryPaddingSize, kvPaddingSize, keySharedPrefix, key, queryRope",
+     "modes 3, 3, 2: no bias, left padding, shared prefix, tensor list or ropes"},
     {"DQF-X-56", Tier::cross, gqa_precise, kNewest, "innerPrecise", "modes 3, 3, 2: innerPrecise is 0 or 1"},
-    {"HOST-C-05", Tier::consistency, readable_scale_strides, kHostOnly, "keyAntiquantScale, valueAntiquantScale", "only "
-     "the first two axes of paged scales have gaps; none in decode MLA"},
+    {"HOST-C-05", Tier::consistency, readable_scale_strides, kHostOnly, "keyAntiquantScale, valueAntiquantScale",
+     "only the first two axes of paged scales have gaps; none in decode MLA"},
 };
 
 }  // namespace

@@ -84,7 +84,9 @@ Finding kv_count_packed(const Case& c) {
     if (count == c.batch) return {};
     std::string fix;
     if (count == c.batch + 1 && c.packs_kv() && looks_like_cu_seqlens(*c.kv_lengths)) fix = cu_seqlens_hint(kKv);
-    if (count == c.batch - 1 && c.q_lengths != nullptr && looks_like_cu_seqlens(*c.q_lengths)) fix = cu_seqlens_hint(kQ);
+    if (count == c.batch - 1 && c.q_lengths != nullptr && looks_like_cu_seqlens(*c.q_lengths)) {
+        fix = cu_seqlens_hint(kQ);
+    }
     return violated(kKv, text(c.batch, " entries, as many as actualSeqLengths"), text(count), fix);
 }
 
@@ -169,27 +171,27 @@ Finding slopes_over_equal_lengths(const Case& c) {
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"ASL-S-02", Tier::single, q_count, kEverywhere, kQ, "unless queries are packed, there is one entry for all, or at "
-     "least one for each sequence"},
+    {"ASL-S-02", Tier::single, q_count, kEverywhere, kQ,
+     "unless queries are packed, there is one entry for all, or at least one for each sequence"},
     {"ASL-S-06", Tier::single, q_sign, kEverywhere, kQ, "entries are not negative"},
     {"ASL-S-03", Tier::single, q_ascending, kEverywhere, kQ, "totals of packed queries do not descend"},
     {"ASL-S-05", Tier::single, q_within, kEverywhere, kQ, "lengths lie within query's token axis"},
-    {"ASL-S-07", Tier::single, kv_count_packed, kEverywhere, kKv, "with packed queries there are as many entries as in "
-     "actualSeqLengths"},
-    {"ASL-S-08", Tier::single, kv_count, kEverywhere, kKv, "unless queries are packed, there is one entry for all, or at "
-     "least one for each sequence"},
+    {"ASL-S-07", Tier::single, kv_count_packed, kEverywhere, kKv,
+     "with packed queries there are as many entries as in actualSeqLengths"},
+    {"ASL-S-08", Tier::single, kv_count, kEverywhere, kKv,
+     "unless queries are packed, there is one entry for all, or at least one for each sequence"},
     {"ASL-S-12", Tier::single, kv_sign, kEverywhere, kKv, "entries are not negative"},
     {"ASL-S-09", Tier::single, kv_ascending, kEverywhere, kKv, "totals of packed keys do not descend"},
-    {"ASL-S-11", Tier::single, kv_within, kEverywhere, kKv, "lengths lie within key's token axis; in a list, products "
-     "look at the longest member"},
+    {"ASL-S-11", Tier::single, kv_within, kEverywhere, kKv,
+     "lengths lie within key's token axis; in a list, products look at the longest member"},
     {"ASL-S-04", Tier::single, q_total, kEverywhere, kQ, "the last total is the number of query's tokens"},
     {"ASL-S-10", Tier::single, kv_total, kEverywhere, kKv, "the last total is the number of key's tokens"},
     {"ASL-E-02", Tier::existence, packed_kv_given, kEverywhere, kKv, "packed keys come with actualSeqLengthsKv"},
     {"ASL-E-03", Tier::existence, paged_kv_given, kEverywhere, kKv, "paged keys come with actualSeqLengthsKv"},
-    {"ASL-X-01", Tier::cross, slopes_over_equal_lengths, page_only(kProducts), kKv, "with pseType 2 or 3 a sequence has "
-     "as many keys as query tokens", Known::lengths},
-    {"ASL-X-02", Tier::cross, only_packed_mla, kProducts, kQ, "fully quantised decode MLA has actualSeqLengths only if "
-     "queries are packed"},
+    {"ASL-X-01", Tier::cross, slopes_over_equal_lengths, page_only(kProducts), kKv,
+     "with pseType 2 or 3 a sequence has as many keys as query tokens", Known::lengths},
+    {"ASL-X-02", Tier::cross, only_packed_mla, kProducts, kQ,
+     "fully quantised decode MLA has actualSeqLengths only if queries are packed"},
 };
 
 }  // namespace

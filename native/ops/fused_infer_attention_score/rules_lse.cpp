@@ -44,10 +44,10 @@ constexpr Rule<Case> kRules[] = {
     {"LSE-E-01", Tier::existence, lse_present, kEverywhere, "softmaxLse", "softmaxLseFlag comes with softmaxLse",
      Known::tensors},
     {"LSE-X-01", Tier::cross, packed_shape, kEverywhere, "softmaxLse", "for packed queries, softmaxLse is (T, N, 1)"},
-    {"LSE-X-02", Tier::cross, batched_shape, kEverywhere, "softmaxLse", "for other queries, softmaxLse is (B, N, Sq, "
-     "1)"},
-    {"LSE-X-03", Tier::cross, none_for_different_dims, kProducts, "softmaxLseFlag", "where value's head dim differs, there "
-     "is no softmaxLse"},
+    {"LSE-X-02", Tier::cross, batched_shape, kEverywhere, "softmaxLse",
+     "for other queries, softmaxLse is (B, N, Sq, 1)"},
+    {"LSE-X-03", Tier::cross, none_for_different_dims, kProducts, "softmaxLseFlag",
+     "where value's head dim differs, there is no softmaxLse"},
 };
 
 }  // namespace

@@ -228,45 +228,48 @@ Finding tree(const Case& c) {
 constexpr Scope kOlderAndHost = and_host(kOlder);
 
 constexpr Rule<Case> kRules[] = {
-    {"MASK-S-01", Tier::single, mask_type, kEverywhere, "attenMask", "attenMask is BOOL, INT8 or UINT8, even if it has no "
-     "elements", Known::tensors, kTypeStatus},
-    {"MASK-S-02", Tier::single, mask_format, kEverywhere, "attenMask", "the format is ND, NCHW, NHWC or NCDHW, which all "
-     "count as ND", Known::tensors, ACLNN_ERR_PARAM_INVALID},
-    {"MASK-S-03", Tier::single, sparse_mode_known, kEverywhere, "sparseMode", "sparseMode is 0 to 4; newest software and "
-     "the fourth version also know 9"},
-    {"MASK-X-01", Tier::cross, decode_mla_mode, kProducts, "sparseMode", "decode MLA that is not quantised has sparseMode "
-     "0, 3 or 4"},
-    {"MASK-X-02", Tier::cross, different_dims_mode, kProducts, "sparseMode", "where value's head dim differs, sparseMode "
-     "is 0, 2 or 3"},
-    {"MASK-X-03", Tier::cross, quant_mla_mode, kProducts, "sparseMode, attenMask", "fully quantised decode MLA has "
-     "sparseMode 0 without a mask, or 3 with one"},
-    {"MASK-X-04", Tier::cross, int8_mla_mode, kProducts, "sparseMode, attenMask", "INT8 decode MLA that is not packed has "
-     "no mask for single tokens, and sparseMode 3 with a mask for several"},
-    {"MASK-X-05", Tier::cross, anti_decode_mode, newest_only(kProducts), "sparseMode", "single tokens over keys of another "
-     "type have sparseMode 0"},
-    {"MASK-X-06", Tier::cross, mx_mode, newest_only(kProducts), "sparseMode, attenMask", "modes 6, 6, 8 have sparseMode 0 "
-     "without a mask, or 3 with one"},
-    {"MASK-X-07", Tier::cross, gqa_f8_mode, newest_only(kProducts), "sparseMode, attenMask", "modes 3, 3, 2 have "
-     "sparseMode 0 without a mask, or 3 with one"},
-    {"MASK-X-08", Tier::cross, tree, kOlderAndHost, "sparseMode", "sparseMode 9 has ropes, no padding, no bias, no prefix, "
-     "no INT8 output, a mask of 1 axis (packed) or 3, and no sequence with more query tokens than keys",
-     Known::lengths},
-    {"MASK-S-04", Tier::consistency, mode_has_its_mask, kEverywhere, "sparseMode, attenMask", "without a mask, sparseMode "
-     "is 0; profile host only wants a mask for modes 1 and 9"},
+    {"MASK-S-01", Tier::single, mask_type, kEverywhere, "attenMask",
+     "attenMask is BOOL, INT8 or UINT8, even if it has no elements", Known::tensors, kTypeStatus},
+    {"MASK-S-02", Tier::single, mask_format, kEverywhere, "attenMask",
+     "the format is ND, NCHW, NHWC or NCDHW, which all count as ND", Known::tensors, ACLNN_ERR_PARAM_INVALID},
+    {"MASK-S-03", Tier::single, sparse_mode_known, kEverywhere, "sparseMode",
+     "sparseMode is 0 to 4; newest software and the fourth version also know 9"},
+    {"MASK-X-01", Tier::cross, decode_mla_mode, kProducts, "sparseMode",
+     "decode MLA that is not quantised has sparseMode 0, 3 or 4"},
+    {"MASK-X-02", Tier::cross, different_dims_mode, kProducts, "sparseMode",
+     "where value's head dim differs, sparseMode is 0, 2 or 3"},
+    {"MASK-X-03", Tier::cross, quant_mla_mode, kProducts, "sparseMode, attenMask",
+     "fully quantised decode MLA has sparseMode 0 without a mask, or 3 with one"},
+    {"MASK-X-04", Tier::cross, int8_mla_mode, kProducts, "sparseMode, attenMask",
+     "INT8 decode MLA that is not packed has no mask for single tokens, and sparseMode 3 with a mask for several"},
+    {"MASK-X-05", Tier::cross, anti_decode_mode, newest_only(kProducts), "sparseMode",
+     "single tokens over keys of another type have sparseMode 0"},
+    {"MASK-X-06", Tier::cross, mx_mode, newest_only(kProducts), "sparseMode, attenMask",
+     "modes 6, 6, 8 have sparseMode 0 without a mask, or 3 with one"},
+    {"MASK-X-07", Tier::cross, gqa_f8_mode, newest_only(kProducts), "sparseMode, attenMask",
+     "modes 3, 3, 2 have sparseMode 0 without a mask, or 3 with one"},
+    {"MASK-X-08", Tier::cross, tree, kOlderAndHost, "sparseMode",
+     "sparseMode 9 has ropes, no padding, no bias, no prefix, no INT8 output, a mask of 1 axis (packed) or 3, and no "
+     "sequence with more query tokens than keys", Known::lengths},
+    {"MASK-S-04", Tier::consistency, mode_has_its_mask, kEverywhere, "sparseMode, attenMask",
+     "without a mask, sparseMode is 0; profile host only wants a mask for modes 1 and 9"},
     {"MASK-C-01", Tier::consistency, mask_rank, kEverywhere, "attenMask", "a mask has 2, 3 or 4 axes"},
-    {"MASK-C-06", Tier::consistency, window_not_empty, kEverywhere, "preTokens, nextTokens", "the window shows a column: "
-     "-nextTokens is at most preTokens"},
+    {"MASK-C-06", Tier::consistency, window_not_empty, kEverywhere, "preTokens, nextTokens",
+     "the window shows a column: -nextTokens is at most preTokens"},
     {"MASK-C-02", Tier::consistency, no_rank_2, kAscend950, "attenMask", "for sparseMode 0 and 1 it has 3 or 4"},
-    {"MASK-C-03", Tier::consistency, older_rank_2, kOlder, "attenMask", "for sparseMode 0 and 1 it has 2 axes only without "
-     "ropes, with equal head dims, and in layouts BSH, BSND, BNSD and BNSD_BSND"},
-    {"MASK-C-04", Tier::consistency, mask_shape, kEverywhere, "attenMask", "for sparseMode 0 and 1 the mask covers all "
-     "query tokens and all keys, prefix included, once or for each sequence", Known::lengths},
-    {"MASK-C-05", Tier::consistency, formula_mask_shape, kEverywhere, "attenMask", "for sparseMode 2 to 4 its last two "
-     "axes are 2048, the ones before them 1"},
-    {"MASK-C-07", Tier::consistency, decode_mask_shape, kProducts, "attenMask", "for single tokens over keys of another "
-     "type the mask has 3 or 4 axes and covers all keys, or all columns of blockTable", Known::lengths},
-    {"MASK-C-08", Tier::consistency, int8_band_forward, kProducts, "preTokens, nextTokens", "with keys of another type, "
-     "several query tokens, sparseMode 4 and an INT8 output, neither is negative"},
+    {"MASK-C-03", Tier::consistency, older_rank_2, kOlder, "attenMask",
+     "for sparseMode 0 and 1 it has 2 axes only without ropes, with equal head dims, and in layouts BSH, BSND, BNSD "
+     "and BNSD_BSND"},
+    {"MASK-C-04", Tier::consistency, mask_shape, kEverywhere, "attenMask",
+     "for sparseMode 0 and 1 the mask covers all query tokens and all keys, prefix included, once or for each "
+     "sequence", Known::lengths},
+    {"MASK-C-05", Tier::consistency, formula_mask_shape, kEverywhere, "attenMask",
+     "for sparseMode 2 to 4 its last two axes are 2048, the ones before them 1"},
+    {"MASK-C-07", Tier::consistency, decode_mask_shape, kProducts, "attenMask",
+     "for single tokens over keys of another type the mask has 3 or 4 axes and covers all keys, or all columns of "
+     "blockTable", Known::lengths},
+    {"MASK-C-08", Tier::consistency, int8_band_forward, kProducts, "preTokens, nextTokens",
+     "with keys of another type, several query tokens, sparseMode 4 and an INT8 output, neither is negative"},
 };
 
 }  // namespace

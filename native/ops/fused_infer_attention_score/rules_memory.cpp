@@ -105,12 +105,12 @@ Finding all_addressed(const Case& c) { return addresses_fit(extents_of(c)); }
 Finding none_overlaps(const Case& c) { return outputs_apart(extents_of(c)); }
 
 constexpr Rule<Case> kRules[] = {
-    {"PA-C-05", Tier::consistency, all_dense, kHostOnly, "", "tensors are contiguous, except paged caches and their "
-     "scales"},
-    {"HOST-C-04", Tier::consistency, whole_bytes, kHostOnly, "", "no row of 4-bit elements begins in the middle of a "
-     "byte"},
-    {"HOST-C-02", Tier::consistency, all_addressed, kHostOnly, "", "every tensor has an address that fits its elements, "
-     "with room for them"},
+    {"PA-C-05", Tier::consistency, all_dense, kHostOnly, "",
+     "tensors are contiguous, except paged caches and their scales"},
+    {"HOST-C-04", Tier::consistency, whole_bytes, kHostOnly, "",
+     "no row of 4-bit elements begins in the middle of a byte"},
+    {"HOST-C-02", Tier::consistency, all_addressed, kHostOnly, "",
+     "every tensor has an address that fits its elements, with room for them"},
     {"HOST-C-03", Tier::consistency, none_overlaps, kHostOnly, "", "no output lies on another tensor"},
 };
 

@@ -72,21 +72,22 @@ Finding no_list(const Case& c) { return excluded_with(c, c.is_list(), "tensor li
 constexpr const char* kSizes = "queryPaddingSize, kvPaddingSize";
 
 constexpr Rule<Case> kRules[] = {
-    {"LP-S-01", Tier::single, query_size, kEverywhere, "queryPaddingSize", "queryPaddingSize is an INT64 tensor of one "
-     "number", Known::tensors},
+    {"LP-S-01", Tier::single, query_size, kEverywhere, "queryPaddingSize",
+     "queryPaddingSize is an INT64 tensor of one number", Known::tensors},
     {"LP-S-02", Tier::single, kv_size, kEverywhere, "kvPaddingSize", "kvPaddingSize is an INT64 tensor of one number",
      Known::tensors},
     {"LP-X-02", Tier::cross, no_slopes, and_host(page_only(kProducts)), "pseType", "left padding has no slopes"},
-    {"LP-X-03", Tier::cross, layout_takes_padding, kEverywhere, kSizes, "layouts BSH_BNSD, BSND_BNSD, TND, NTD, NTD_TND and "
-     "TND_NTD have no left padding; profile host takes the first two"},
-    {"LP-X-04", Tier::cross, query_lengths_given, kEverywhere, "actualSeqLengths", "queryPaddingSize comes with "
-     "actualSeqLengths"},
-    {"LP-X-05", Tier::cross, kv_lengths_given, kEverywhere, "actualSeqLengthsKv", "kvPaddingSize comes with "
-     "actualSeqLengthsKv"},
-    {"LP-X-06", Tier::cross, no_int8_prefill, kProducts, kSizes, "several query tokens over INT8 keys in mode 0 or 1 have "
-     "no left padding"},
-    {"LP-X-07", Tier::cross, no_different_dims, kProducts, kSizes, "where value's head dim differs, there is no left "
-     "padding"},
+    {"LP-X-03", Tier::cross, layout_takes_padding, kEverywhere, kSizes,
+     "layouts BSH_BNSD, BSND_BNSD, TND, NTD, NTD_TND and TND_NTD have no left padding; profile host takes the first "
+     "two"},
+    {"LP-X-04", Tier::cross, query_lengths_given, kEverywhere, "actualSeqLengths",
+     "queryPaddingSize comes with actualSeqLengths"},
+    {"LP-X-05", Tier::cross, kv_lengths_given, kEverywhere, "actualSeqLengthsKv",
+     "kvPaddingSize comes with actualSeqLengthsKv"},
+    {"LP-X-06", Tier::cross, no_int8_prefill, kProducts, kSizes,
+     "several query tokens over INT8 keys in mode 0 or 1 have no left padding"},
+    {"LP-X-07", Tier::cross, no_different_dims, kProducts, kSizes,
+     "where value's head dim differs, there is no left padding"},
     {"HOST-X-02", Tier::cross, no_list, kHostOnly, kSizes, "tensor lists have no left padding: their axes differ"},
 };
 

@@ -156,7 +156,8 @@ Finding mx_block(const Case& c) {
     if (!c.is_paged() || c.quantisation != Quantisation::mx_f8) return {};
     if (c.is_host() ? c.call.block_size % 64 == 0 : is_one_of(c.call.block_size, {64, 128, 256, 512, 1024})) return {};
     return violated("blockSize",
-                    c.is_host() ? "a multiple of 64 with modes 6, 6, 8" : "64, 128, 256, 512 or 1024 with modes 6, 6, 8",
+                    c.is_host() ? "a multiple of 64 with modes 6, 6, 8"
+                                : "64, 128, 256, 512 or 1024 with modes 6, 6, 8",
                     text(c.call.block_size));
 }
 
@@ -166,42 +167,45 @@ constexpr const char* kSize = "blockSize";
 constexpr Rule<Case> kRules[] = {
     {"PA-S-01", Tier::single, table_type, kEverywhere, kTable, "blockTable is INT32", Known::tensors},
     {"PA-S-03", Tier::single, table_not_empty, kEverywhere, kTable, "no axis of blockTable is empty", Known::tensors},
-    {"PA-E-01", Tier::cross, lengths_given, kProducts, "actualSeqLengthsKv", "paged keys come with lengths that have "
-     "values"},
-    {"PA-X-04", Tier::cross, quant_mla_rank, kProducts, "key", "with 8-bit floats and layouts BSH, BSND, BSH_NBSD and "
-     "BSND_NBSD, the cache has 3 or 5 axes"},
-    {"PA-X-11", Tier::cross, mx_rank, and_host(newest_only(kProducts)), "key", "with modes 6, 6, 8 the cache has 4 or 5 "
-     "axes"},
-    {"PA-X-12", Tier::cross, gqa_f8_rank, and_host(newest_only(kProducts)), "key", "with modes 3, 3, 2 the cache has 4 "
-     "axes"},
-    {"PA-X-01", Tier::cross, mask_width, kProducts, "attenMask", "for sparseMode 0 and 1 the mask is as wide as the blocks "
-     "of the longest sequence"},
-    {"PA-E-03", Tier::cross, no_padding, kEverywhere, "queryPaddingSize, kvPaddingSize", "paged keys have no left padding"},
-    {"PA-E-04", Tier::cross, no_prefix, kEverywhere, "keySharedPrefix, valueSharedPrefix", "paged keys have no shared "
-     "prefix"},
-    {"PA-E-05", Tier::cross, no_different_dims, kAscend950, "value", "paged values have query's head dim, or are part of "
-     "the 192/128 form"},
-    {"PA-X-08", Tier::cross, int8_without_rope, kProducts, "query", "quantised queries over paged keys have ropes; newest "
-     "software asks this of INT8 only"},
-    {"PA-X-10", Tier::cross, anti_prefill, kProducts, kTable, "several query tokens over INT8 keys in mode 0 or 1 are not "
-     "paged"},
-    {"PA-X-03", Tier::cross, anti_rank, kProducts, "inputLayout", "over a cache of 4 axes of another type, the layout is "
-     "BNSD, BNSD_BSND or TND"},
+    {"PA-E-01", Tier::cross, lengths_given, kProducts, "actualSeqLengthsKv",
+     "paged keys come with lengths that have values"},
+    {"PA-X-04", Tier::cross, quant_mla_rank, kProducts, "key",
+     "with 8-bit floats and layouts BSH, BSND, BSH_NBSD and BSND_NBSD, the cache has 3 or 5 axes"},
+    {"PA-X-11", Tier::cross, mx_rank, and_host(newest_only(kProducts)), "key",
+     "with modes 6, 6, 8 the cache has 4 or 5 axes"},
+    {"PA-X-12", Tier::cross, gqa_f8_rank, and_host(newest_only(kProducts)), "key",
+     "with modes 3, 3, 2 the cache has 4 axes"},
+    {"PA-X-01", Tier::cross, mask_width, kProducts, "attenMask",
+     "for sparseMode 0 and 1 the mask is as wide as the blocks of the longest sequence"},
+    {"PA-E-03", Tier::cross, no_padding, kEverywhere, "queryPaddingSize, kvPaddingSize",
+     "paged keys have no left padding"},
+    {"PA-E-04", Tier::cross, no_prefix, kEverywhere, "keySharedPrefix, valueSharedPrefix",
+     "paged keys have no shared prefix"},
+    {"PA-E-05", Tier::cross, no_different_dims, kAscend950, "value",
+     "paged values have query's head dim, or are part of the 192/128 form"},
+    {"PA-X-08", Tier::cross, int8_without_rope, kProducts, "query",
+     "quantised queries over paged keys have ropes; newest software asks this of INT8 only"},
+    {"PA-X-10", Tier::cross, anti_prefill, kProducts, kTable,
+     "several query tokens over INT8 keys in mode 0 or 1 are not paged"},
+    {"PA-X-03", Tier::cross, anti_rank, kProducts, "inputLayout",
+     "over a cache of 4 axes of another type, the layout is BNSD, BNSD_BSND or TND"},
     {"PA-S-06", Tier::consistency, mla_block, kProducts, kSize, "in MLA, blockSize is a multiple of 16 up to 1024"},
-    {"PA-S-07", Tier::consistency, tile_block, kProducts, kSize, "for head dims 64 and 128, blockSize is a multiple of 16 "
-     "up to 1024"},
-    {"PA-S-08", Tier::consistency, prefill_block, kProducts, kSize, "for other head dims and several query tokens, "
-     "blockSize is a multiple of 128 up to 1024"},
-    {"PA-S-09", Tier::consistency, decode_block, kProducts, kSize, "for other head dims and single query tokens, blockSize "
-     "is a multiple of 16 up to 512"},
-    {"PA-S-10", Tier::consistency, anti_block, kProducts, kSize, "with keys of another type, blockSize is a multiple of 32 "
-     "bytes (32 of 8-bit, 64 of 4-bit elements) up to 512"},
-    {"PA-S-11", Tier::consistency, quant_mla_block, kProducts, kSize, "in fully quantised decode MLA, blockSize is 128"},
-    {"PA-S-12", Tier::consistency, mx_block, and_host(newest_only(kProducts)), kSize, "with modes 6, 6, 8, blockSize is "
-     "64, 128, 256, 512 or 1024; profile host takes multiples of 64"},
-    {"PA-S-13", Tier::consistency, gqa_f8_block, newest_only(kProducts), kSize, "with modes 3, 3, 2, blockSize is 128"},
-    {"PA-S-05", Tier::consistency, table_shape, kEverywhere, kTable, "blockTable has a row for each sequence, and columns "
-     "for the blocks of the longest"},
+    {"PA-S-07", Tier::consistency, tile_block, kProducts, kSize,
+     "for head dims 64 and 128, blockSize is a multiple of 16 up to 1024"},
+    {"PA-S-08", Tier::consistency, prefill_block, kProducts, kSize,
+     "for other head dims and several query tokens, blockSize is a multiple of 128 up to 1024"},
+    {"PA-S-09", Tier::consistency, decode_block, kProducts, kSize,
+     "for other head dims and single query tokens, blockSize is a multiple of 16 up to 512"},
+    {"PA-S-10", Tier::consistency, anti_block, kProducts, kSize,
+     "with keys of another type, blockSize is a multiple of 32 bytes (32 of 8-bit, 64 of 4-bit elements) up to 512"},
+    {"PA-S-11", Tier::consistency, quant_mla_block, kProducts, kSize,
+     "in fully quantised decode MLA, blockSize is 128"},
+    {"PA-S-12", Tier::consistency, mx_block, and_host(newest_only(kProducts)), kSize,
+     "with modes 6, 6, 8, blockSize is 64, 128, 256, 512 or 1024; profile host takes multiples of 64"},
+    {"PA-S-13", Tier::consistency, gqa_f8_block, newest_only(kProducts), kSize,
+     "with modes 3, 3, 2, blockSize is 128"},
+    {"PA-S-05", Tier::consistency, table_shape, kEverywhere, kTable,
+     "blockTable has a row for each sequence, and columns for the blocks of the longest"},
 };
 
 }  // namespace

@@ -38,7 +38,8 @@ Finding strides_positive(const Case& c) {
         for (size_t i = 0; i < arg.list->tensors.size(); ++i) {
             const meta::Tensor* tensor = arg.list->tensors[i].get();
             if (!positive_strides({}, tensor)) continue;
-            return positive_strides(arg.list->tensors.size() == 1 ? std::string(name) : text(name, "[", i, "]"), tensor);
+            const bool is_alone = arg.list->tensors.size() == 1;
+            return positive_strides(is_alone ? std::string(name) : text(name, "[", i, "]"), tensor);
         }
     }
     for (const Input input : {kKeyRope, kKeyAntiquantScale, kValueAntiquantScale}) {
@@ -144,55 +145,59 @@ Finding not_per_block(const Case& c) {
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"PA-C-06", Tier::parser, strides_positive, and_host(newest_only(kProducts)), "key, value, keyRope, "
-     "keyAntiquantScale, valueAntiquantScale", "axes longer than 1 have positive strides", Known::tensors},
-    {"HOST-S-01", Tier::parser, attributes_fit, kEverywhere, "numHeads, numKeyValueHeads, sparseMode, innerPrecise, "
-     "blockSize", "attributes of which products read the low 32 bits fit in them", Known::nothing},
+    {"PA-C-06", Tier::parser, strides_positive, and_host(newest_only(kProducts)),
+     "key, value, keyRope, keyAntiquantScale, valueAntiquantScale", "axes longer than 1 have positive strides",
+     Known::tensors},
+    {"HOST-S-01", Tier::parser, attributes_fit, kEverywhere,
+     "numHeads, numKeyValueHeads, sparseMode, innerPrecise, blockSize",
+     "attributes of which products read the low 32 bits fit in them", Known::nothing},
     {"COM-S-16", Tier::parser, lists_hold_tensors, kEverywhere, "key, value", "both lists hold at least one tensor",
      Known::nothing},
     {"COM-C-39", Tier::parser, lists_have_equal_length, kEverywhere, "key, value", "both lists are equally long",
      Known::tensors},
     {"HOST-S-02", Tier::parser, sizes_are_representable, kEverywhere, "", "offsets inside a tensor fit in 62 bits",
      Known::tensors},
-    {"DQA-S-32", Tier::parser, scale_rank, kProducts, "keyAntiquantScale, valueAntiquantScale, keyAntiquantOffset, "
-     "valueAntiquantOffset", "scales (or offsets, if given) have 2 or 3 axes in modes 1/1 and 0/1, 3 axes in modes 3/3",
-     Known::tensors},
-    {"COM-S-03", Tier::parser, layout_known, kEverywhere, "inputLayout", "the name is one of the 13 layouts, spelled "
-     "exactly; null means BSH", Known::tensors},
-    {"COM-X-05", Tier::parser, cache_rank_known, kEverywhere, "key", "a paged cache has 3 axes (blocks, blockSize, "
-     "Nkv*D), 4 axes (blocks, Nkv, blockSize, D) or 5 axes (blocks, Nkv, D/16, blockSize, 16)", Known::tensors},
-    {"COM-E-02", Tier::parser, empty_together, kEverywhere, "attentionOut", "query and attentionOut both have elements "
-     "or both have none", Known::tensors},
-    {"LSE-E-02", Tier::parser, lse_has_elements, kEverywhere, "softmaxLse", "with softmaxLseFlag and a query that has "
-     "elements, softmaxLse has some", Known::tensors},
+    {"DQA-S-32", Tier::parser, scale_rank, kProducts,
+     "keyAntiquantScale, valueAntiquantScale, keyAntiquantOffset, valueAntiquantOffset",
+     "scales (or offsets, if given) have 2 or 3 axes in modes 1/1 and 0/1, 3 axes in modes 3/3", Known::tensors},
+    {"COM-S-03", Tier::parser, layout_known, kEverywhere, "inputLayout",
+     "the name is one of the 13 layouts, spelled exactly; null means BSH", Known::tensors},
+    {"COM-X-05", Tier::parser, cache_rank_known, kEverywhere, "key",
+     "a paged cache has 3 axes (blocks, blockSize, Nkv*D), 4 axes (blocks, Nkv, blockSize, D) or 5 axes (blocks, "
+     "Nkv, D/16, blockSize, 16)", Known::tensors},
+    {"COM-E-02", Tier::parser, empty_together, kEverywhere, "attentionOut",
+     "query and attentionOut both have elements or both have none", Known::tensors},
+    {"LSE-E-02", Tier::parser, lse_has_elements, kEverywhere, "softmaxLse",
+     "with softmaxLseFlag and a query that has elements, softmaxLse has some", Known::tensors},
     {"COM-S-01", Tier::parser, heads_positive, kEverywhere, "numHeads", "numHeads is positive", Known::tensors},
-    {"COM-S-02", Tier::parser, kv_heads_positive, kEverywhere, "numKeyValueHeads", "numKeyValueHeads is positive, or 0 "
-     "for as many as numHeads", Known::tensors},
-    {"COM-S-14", Tier::parser, query_rank_fits, kEverywhere, "query", "query has the axes of its layout: 4 for BNSD and "
-     "BSND, 3 for BSH, TND and NTD", Known::tensors},
-    {"COM-C-04", Tier::parser, query_heads_divide, kEverywhere, "query, numHeads", "in layouts that begin with BSH, "
-     "numHeads divides the last axis of query", Known::tensors},
-    {"COM-S-15", Tier::parser, kv_ranks_fit, kEverywhere, "key, value", "key and value have as many axes as the layout "
-     "says; as a paged cache, value has as many as key", Known::tensors},
-    {"ASL-E-01", Tier::parser, batch_known, kEverywhere, "actualSeqLengths", "packed queries come with "
-     "actualSeqLengths", Known::tensors},
+    {"COM-S-02", Tier::parser, kv_heads_positive, kEverywhere, "numKeyValueHeads",
+     "numKeyValueHeads is positive, or 0 for as many as numHeads", Known::tensors},
+    {"COM-S-14", Tier::parser, query_rank_fits, kEverywhere, "query",
+     "query has the axes of its layout: 4 for BNSD and BSND, 3 for BSH, TND and NTD", Known::tensors},
+    {"COM-C-04", Tier::parser, query_heads_divide, kEverywhere, "query, numHeads",
+     "in layouts that begin with BSH, numHeads divides the last axis of query", Known::tensors},
+    {"COM-S-15", Tier::parser, kv_ranks_fit, kEverywhere, "key, value",
+     "key and value have as many axes as the layout says; as a paged cache, value has as many as key",
+     Known::tensors},
+    {"ASL-E-01", Tier::parser, batch_known, kEverywhere, "actualSeqLengths",
+     "packed queries come with actualSeqLengths", Known::tensors},
 
-    {"COM-C-13", Tier::features, heads_divide, kEverywhere, "numHeads, numKeyValueHeads", "numKeyValueHeads divides "
-     "numHeads", Known::tensors},
-    {"PA-S-04", Tier::features, block_size_positive, kEverywhere, "blockSize", "with a blockTable, blockSize is "
-     "positive", Known::tensors},
+    {"COM-C-13", Tier::features, heads_divide, kEverywhere, "numHeads, numKeyValueHeads",
+     "numKeyValueHeads divides numHeads", Known::tensors},
+    {"PA-S-04", Tier::features, block_size_positive, kEverywhere, "blockSize",
+     "with a blockTable, blockSize is positive", Known::tensors},
     {"PA-S-02", Tier::features, table_rank_fits, kEverywhere, "blockTable", "blockTable has 2 axes", Known::tensors},
-    {"COM-X-10", Tier::features, value_not_wider, kOlder, "query, value", "value's head dim is at most query's, and "
-     "equal to it where ropes are tensors of their own"},
-    {"ROPE-X-02", Tier::features, rope_ranks, kEverywhere, "queryRope, keyRope", "queryRope has as many axes as query, and "
-     "keyRope as key"},
+    {"COM-X-10", Tier::features, value_not_wider, kOlder, "query, value",
+     "value's head dim is at most query's, and equal to it where ropes are tensors of their own"},
+    {"ROPE-X-02", Tier::features, rope_ranks, kEverywhere, "queryRope, keyRope",
+     "queryRope has as many axes as query, and keyRope as key"},
     {"ROPE-C-01", Tier::features, rope_dims_agree, kEverywhere, "queryRope, keyRope", "both ropes have one head dim"},
     {"MASK-S-05", Tier::features, no_tree, kAscend950, "sparseMode", "sparseMode 9 does not go with a mask"},
-    {"PFX-S-07", Tier::features, one_prefix_length, kEverywhere, "actualSharedPrefixLen", "actualSharedPrefixLen has "
-     "one entry"},
+    {"PFX-S-07", Tier::features, one_prefix_length, kEverywhere, "actualSharedPrefixLen",
+     "actualSharedPrefixLen has one entry"},
     {"PSE-S-01", Tier::features, pse_type_known, kEverywhere, "pseType", "pseType is 0, 2 or 3; newest software: 0"},
-    {"DQF-S-14", Tier::features, not_per_block, newest_only(kProducts), "queryQuantMode, keyAntiquantMode, "
-     "valueAntiquantMode", "the modes are not 7, 7, 7"},
+    {"DQF-S-14", Tier::features, not_per_block, newest_only(kProducts),
+     "queryQuantMode, keyAntiquantMode, valueAntiquantMode", "the modes are not 7, 7, 7"},
 };
 
 }  // namespace
@@ -258,7 +263,8 @@ Finding cache_rank_known(const Case& c) {
     if (!c.is_paged() || geometry::is_cache_rank(c.key->front()->rank)) return {};
     return violated("key",
                     text("with a blockTable, a cache ", geometry::axes(geometry::CacheOrder::bnbsh), ", ",
-                         geometry::axes(geometry::CacheOrder::bnnbsd), " or ", geometry::axes(geometry::CacheOrder::nz)),
+                         geometry::axes(geometry::CacheOrder::bnnbsd), " or ",
+                         geometry::axes(geometry::CacheOrder::nz)),
                     text("shape ", shape_text(*c.key->front())));
 }
 
@@ -328,8 +334,9 @@ Finding table_rank_fits(const Case& c) {
 
 // Ropes that do not have the axes of query and key are not read; their shape rules tell.
 Finding rope_ranks_fit(const Case& c) {
-    for (const auto& [rope, name, model] : {std::tuple<Input, const char*, const meta::Tensor*>{kQueryRope, "query", c.query},
-                                            {kKeyRope, "key", c.key->front().get()}}) {
+    for (const auto& [rope, name, model] :
+         {std::tuple<Input, const char*, const meta::Tensor*>{kQueryRope, "query", c.query},
+          {kKeyRope, "key", c.key->front().get()}}) {
         const meta::Tensor& tensor = *c.extra[rope];
         if (tensor.rank == model->rank) continue;
         return violated(kInputNames[rope], text("as many axes as ", name, ", ", shape_text(*model)),

@@ -18,8 +18,8 @@ Finding combination(const Case& c) {
     if (c.query->dtype == ACL_INT8) {
         const bool takes_fp16 = !c.is_newest() || c.is_older();  // the newest Ascend950 software has dropped it
         if (out == ACL_BF16 || (takes_fp16 && out == ACL_FLOAT16)) return {};
-        return dtype_refused("attentionOut", takes_fp16 ? "FLOAT16 or BF16 with INT8 queries" : "BF16 with INT8 queries",
-                             out);
+        return dtype_refused("attentionOut",
+                             takes_fp16 ? "FLOAT16 or BF16 with INT8 queries" : "BF16 with INT8 queries", out);
     }
     if (!is_float8(c.query->dtype)) {
         return dtype_refused("query", "INT8, FLOAT8_E4M3FN or HIFLOAT8 as a quantised query", c.query->dtype);
@@ -63,7 +63,8 @@ Finding single_numbers(const Case& c) {
     if (!is_own(c)) return {};
     constexpr int64_t one = 1;
     for (const Input input : {kDeqScale1, kQuantScale1, kDeqScale2}) {
-        const meta::Tensor* scale = c.is_host() ? c.extra[input] : c.call.tensors[input].tensor.get();  // or an empty one
+        // Products look at empty ones too.
+        const meta::Tensor* scale = c.is_host() ? c.extra[input] : c.call.tensors[input].tensor.get();
         if (scale != nullptr && !has_shape(*scale, &one, 1)) return shape_refused(kInputNames[input], "(1)", *scale);
     }
     return {};
@@ -141,48 +142,53 @@ constexpr const char* kMain = "query, key, value";
 constexpr const char* kThree = "deqScale1, quantScale1, deqScale2";
 
 constexpr Rule<Case> kRules[] = {
-    {"DQF-S-04", Tier::single, word_types, kEverywhere, "deqScale1, deqScale2", "where scales serve whole tensors, these "
-     "two are UINT64 or FLOAT", Known::tensors},
-    {"DQF-S-05", Tier::single, quant_type, kEverywhere, "quantScale1", "where scales serve whole tensors, quantScale1 is "
-     "FLOAT", Known::tensors},
-    {"DQF-S-07", Tier::single, modes_zero, kEverywhere, "queryQuantMode, keyAntiquantMode, valueAntiquantMode", "quantised "
-     "queries have the modes of a scheme, or 0 where scales serve whole tensors", Known::tensors},
+    {"DQF-S-04", Tier::single, word_types, kEverywhere, "deqScale1, deqScale2",
+     "where scales serve whole tensors, these two are UINT64 or FLOAT", Known::tensors},
+    {"DQF-S-05", Tier::single, quant_type, kEverywhere, "quantScale1",
+     "where scales serve whole tensors, quantScale1 is FLOAT", Known::tensors},
+    {"DQF-S-07", Tier::single, modes_zero, kEverywhere, "queryQuantMode, keyAntiquantMode, valueAntiquantMode",
+     "quantised queries have the modes of a scheme, or 0 where scales serve whole tensors", Known::tensors},
     {"DQF-S-06", Tier::single, single_numbers, kEverywhere, kThree, "scales that serve whole tensors are one number",
      Known::tensors},
-    {"DQF-E-06", Tier::existence, own_scales_given, kEverywhere, kThree, "the scales that serve whole tensors are given",
-     Known::tensors},
+    {"DQF-E-06", Tier::existence, own_scales_given, kEverywhere, kThree,
+     "the scales that serve whole tensors are given", Known::tensors},
     {"DQF-E-07", Tier::existence, own_scales_not_empty, kEverywhere, kThree, "none of them is empty", Known::tensors},
-    {"DQF-E-08", Tier::existence, no_dynamic_scales, kEverywhere, "dequantScaleQuery, keyAntiquantScale, "
-     "valueAntiquantScale", "where scales serve whole tensors, there are no others", Known::tensors},
+    {"DQF-E-08", Tier::existence, no_dynamic_scales, kEverywhere,
+     "dequantScaleQuery, keyAntiquantScale, valueAntiquantScale",
+     "where scales serve whole tensors, there are no others", Known::tensors},
     {"DQF-E-09", Tier::existence, no_offsets, kEverywhere, "keyAntiquantOffset, valueAntiquantOffset", "nor offsets",
      Known::tensors},
-    {"DQF-E-10", Tier::existence, no_merged, kEverywhere, "antiquantScale, antiquantOffset", "nor the ones for key and "
-     "value together", Known::tensors},
-    {"DQF-E-11", Tier::existence, no_rope_scale, kEverywhere, "keyRopeAntiquantScale", "nor one for ropes", Known::tensors},
-    {"DQF-X-01", Tier::cross, combination, kProducts, "query, key, attentionOut", "INT8 queries have FLOAT16 or BF16 "
-     "outputs (newest Ascend950 software: BF16), 8-bit floats FLOAT16 or BF16", Known::tensors, kTypeStatus},
+    {"DQF-E-10", Tier::existence, no_merged, kEverywhere, "antiquantScale, antiquantOffset",
+     "nor the ones for key and value together", Known::tensors},
+    {"DQF-E-11", Tier::existence, no_rope_scale, kEverywhere, "keyRopeAntiquantScale", "nor one for ropes",
+     Known::tensors},
+    {"DQF-X-01", Tier::cross, combination, kProducts, "query, key, attentionOut",
+     "INT8 queries have FLOAT16 or BF16 outputs (newest Ascend950 software: BF16), 8-bit floats FLOAT16 or BF16",
+     Known::tensors, kTypeStatus},
     {"DQF-X-02", Tier::cross, value_type, kProducts, "value", "under quantised queries, value has key's type",
      Known::tensors, kTypeStatus},
-    {"DQF-X-21", Tier::cross, int8, kEverywhere, kMain, "where scales serve whole tensors, query, key and value are INT8",
-     Known::tensors},
-    {"DQF-X-22", Tier::cross, out_16bit, page_only(kProducts), "attentionOut", "where scales serve whole tensors, the "
-     "output is FLOAT16 or BF16", Known::tensors},
-    {"DQF-X-29", Tier::cross, layout, kProducts, "inputLayout", "where scales serve whole tensors, the layout is BSH, BNSD, "
-     "BSND or BNSD_BSND"},
-    {"DQF-X-23", Tier::cross, several_queries, kProducts, "query", "where scales serve whole tensors, there are several "
-     "query tokens"},
+    {"DQF-X-21", Tier::cross, int8, kEverywhere, kMain,
+     "where scales serve whole tensors, query, key and value are INT8", Known::tensors},
+    {"DQF-X-22", Tier::cross, out_16bit, page_only(kProducts), "attentionOut",
+     "where scales serve whole tensors, the output is FLOAT16 or BF16", Known::tensors},
+    {"DQF-X-29", Tier::cross, layout, kProducts, "inputLayout",
+     "where scales serve whole tensors, the layout is BSH, BNSD, BSND or BNSD_BSND"},
+    {"DQF-X-23", Tier::cross, several_queries, kProducts, "query",
+     "where scales serve whole tensors, there are several query tokens"},
     {"DQF-X-24", Tier::cross, query_heads, kProducts, "numHeads", "and at most 256 query heads"},
     {"DQF-X-25", Tier::cross, kv_heads, kProducts, "numKeyValueHeads", "and at most 256 key/value heads"},
-    {"DQF-X-26", Tier::cross, group, kProducts, "numHeads, numKeyValueHeads", "and at most 64 query heads to one of them"},
+    {"DQF-X-26", Tier::cross, group, kProducts, "numHeads, numKeyValueHeads",
+     "and at most 64 query heads to one of them"},
     {"DQF-X-27", Tier::cross, dim_in_range, kProducts, "query", "and a head dim of at most 512"},
     {"DQF-X-28", Tier::cross, equal_dims, kProducts, "value", "and value has query's head dim"},
-    {"DQF-X-30", Tier::cross, not_paged, kProducts, "blockTable", "where scales serve whole tensors, keys are not paged"},
-    {"DQF-X-31", Tier::cross, no_slopes, and_host(page_only(kProducts)), "pseType", "where scales serve whole tensors, "
-     "there are no slopes"},
-    {"DQF-X-32", Tier::cross, no_rope, kEverywhere, "queryRope, keyRope", "where scales serve whole tensors, there are no "
-     "ropes, also not as part of query"},
-    {"DQF-X-33", Tier::cross, no_post_quant, kEverywhere, "attentionOut", "where scales serve whole tensors, the output is "
-     "not quantised", Known::tensors},
+    {"DQF-X-30", Tier::cross, not_paged, kProducts, "blockTable",
+     "where scales serve whole tensors, keys are not paged"},
+    {"DQF-X-31", Tier::cross, no_slopes, and_host(page_only(kProducts)), "pseType",
+     "where scales serve whole tensors, there are no slopes"},
+    {"DQF-X-32", Tier::cross, no_rope, kEverywhere, "queryRope, keyRope",
+     "where scales serve whole tensors, there are no ropes, also not as part of query"},
+    {"DQF-X-33", Tier::cross, no_post_quant, kEverywhere, "attentionOut",
+     "where scales serve whole tensors, the output is not quantised", Known::tensors},
     {"HOST-X-03", Tier::cross, one_tensor, kHostOnly, "key, value", "quantised queries have no tensor list",
      Known::tensors},
 };

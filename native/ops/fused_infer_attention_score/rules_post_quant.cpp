@@ -118,39 +118,40 @@ Finding every_row_sees(const Case& c) {
         const bool first_sees = band.last >= 0;
         if (first_sees && rows - 1 + band.first <= keys - 1) continue;
         return violated(first_sees ? "preTokens" : "nextTokens",
-                        text("a window that shows every row of sequence ", b, " a key, as the INT8 output has an offset"),
+                        text("a window that shows every row of sequence ", b,
+                             " a key, as the INT8 output has an offset"),
                         text(first_sees ? c.pre_tokens : c.next_tokens));
     }
     return {};
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"PQ-S-01", Tier::single, scale_type, kEverywhere, "quantScale2", "quantScale2 is FLOAT or BF16, whatever the output "
-     "is", Known::tensors},
-    {"PQ-S-02", Tier::single, offset_type, kEverywhere, "quantOffset2", "quantOffset2 is FLOAT or BF16, whatever the "
-     "output is", Known::tensors},
-    {"HOST-E-02", Tier::existence, scale_used, and_host(page_only(kProducts)), "quantScale2, quantOffset2", "without a "
-     "quantised output, neither is given", Known::tensors},
+    {"PQ-S-01", Tier::single, scale_type, kEverywhere, "quantScale2",
+     "quantScale2 is FLOAT or BF16, whatever the output is", Known::tensors},
+    {"PQ-S-02", Tier::single, offset_type, kEverywhere, "quantOffset2",
+     "quantOffset2 is FLOAT or BF16, whatever the output is", Known::tensors},
+    {"HOST-E-02", Tier::existence, scale_used, and_host(page_only(kProducts)), "quantScale2, quantOffset2",
+     "without a quantised output, neither is given", Known::tensors},
     {"PQ-E-01", Tier::existence, scale_given, kEverywhere, "quantScale2", "a quantised output comes with quantScale2",
      Known::tensors},
-    {"PQ-S-03", Tier::cross, out_type, kProducts, "attentionOut", "a quantised output is INT8, FLOAT8_E4M3FN or HIFLOAT8",
-     Known::tensors, kTypeStatus},
-    {"PQ-C-01", Tier::cross, flat_scale, kEverywhere, "quantScale2", "a quantScale2 of one axis is (1), or in plain "
-     "layouts a number for each channel of each head"},
-    {"PQ-C-02", Tier::cross, deep_scale, kEverywhere, "quantScale2", "a quantScale2 of several axes has a number for each "
-     "channel of each head; outside plain layouts it is (N, D)"},
-    {"PQ-X-01", Tier::cross, scale_type_for_query, kProducts, "quantScale2", "unless query is BF16, quantScale2 is "
-     "FLOAT", Known::tensors},
-    {"PQ-X-02", Tier::cross, prefix_out_type, kProducts, "attentionOut", "with a shared prefix, a quantised output is "
-     "INT8", Known::tensors},
-    {"PQ-X-03", Tier::cross, anti_out_type, kProducts, "attentionOut", "with keys of another type, a quantised output has "
-     "that type", Known::tensors},
-    {"PQ-X-04", Tier::cross, token_scales_alone, kProducts, "attentionOut", "with FLOAT8_E4M3FN keys in modes 1/1 or 4/4 "
-     "the output is not quantised", Known::tensors},
-    {"PQ-X-05", Tier::cross, every_row_sees, kOlder, "preTokens, nextTokens", "with an INT8 output that has an offset, no "
-     "row of several lies outside the window", Known::lengths},
-    {"PQ-C-03", Tier::consistency, offset_like_scale, kEverywhere, "quantOffset2", "quantOffset2 has the type and shape of "
-     "quantScale2"},
+    {"PQ-S-03", Tier::cross, out_type, kProducts, "attentionOut",
+     "a quantised output is INT8, FLOAT8_E4M3FN or HIFLOAT8", Known::tensors, kTypeStatus},
+    {"PQ-C-01", Tier::cross, flat_scale, kEverywhere, "quantScale2",
+     "a quantScale2 of one axis is (1), or in plain layouts a number for each channel of each head"},
+    {"PQ-C-02", Tier::cross, deep_scale, kEverywhere, "quantScale2",
+     "a quantScale2 of several axes has a number for each channel of each head; outside plain layouts it is (N, D)"},
+    {"PQ-X-01", Tier::cross, scale_type_for_query, kProducts, "quantScale2",
+     "unless query is BF16, quantScale2 is FLOAT", Known::tensors},
+    {"PQ-X-02", Tier::cross, prefix_out_type, kProducts, "attentionOut",
+     "with a shared prefix, a quantised output is INT8", Known::tensors},
+    {"PQ-X-03", Tier::cross, anti_out_type, kProducts, "attentionOut",
+     "with keys of another type, a quantised output has that type", Known::tensors},
+    {"PQ-X-04", Tier::cross, token_scales_alone, kProducts, "attentionOut",
+     "with FLOAT8_E4M3FN keys in modes 1/1 or 4/4 the output is not quantised", Known::tensors},
+    {"PQ-X-05", Tier::cross, every_row_sees, kOlder, "preTokens, nextTokens",
+     "with an INT8 output that has an offset, no row of several lies outside the window", Known::lengths},
+    {"PQ-C-03", Tier::consistency, offset_like_scale, kEverywhere, "quantOffset2",
+     "quantOffset2 has the type and shape of quantScale2"},
 };
 
 }  // namespace

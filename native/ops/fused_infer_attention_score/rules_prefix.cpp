@@ -197,24 +197,26 @@ constexpr const char* kKeyPrefix = "keySharedPrefix";
 constexpr const char* kLength = "actualSharedPrefixLen";
 
 constexpr Rule<Case> kRules[] = {
-    {"HOST-E-05", Tier::existence, length_used, and_host(page_only(kProducts)), kLength, "without prefixes, no length of "
-     "them is given", Known::tensors},
-    {"PFX-X-02", Tier::cross, no_list, kEverywhere, kKeyPrefix, "a shared prefix has no tensor list; on older products for "
-     "several query tokens"},
-    {"PFX-X-03", Tier::cross, no_padding, kEverywhere, "queryPaddingSize, kvPaddingSize", "a shared prefix has no left "
-     "padding"},
+    {"HOST-E-05", Tier::existence, length_used, and_host(page_only(kProducts)), kLength,
+     "without prefixes, no length of them is given", Known::tensors},
+    {"PFX-X-02", Tier::cross, no_list, kEverywhere, kKeyPrefix,
+     "a shared prefix has no tensor list; on older products for several query tokens"},
+    {"PFX-X-03", Tier::cross, no_padding, kEverywhere, "queryPaddingSize, kvPaddingSize",
+     "a shared prefix has no left padding"},
     {"PFX-X-04", Tier::cross, no_slopes, and_host(page_only(kProducts)), "pseType", "a shared prefix has no slopes"},
-    {"PFX-X-05", Tier::cross, layout_takes_prefix, kEverywhere, kKeyPrefix, "layouts BSH_BNSD, BSND_BNSD, TND, NTD, NTD_TND "
-     "and TND_NTD have no shared prefix; profile host takes the first two"},
+    {"PFX-X-05", Tier::cross, layout_takes_prefix, kEverywhere, kKeyPrefix,
+     "layouts BSH_BNSD, BSND_BNSD, TND, NTD, NTD_TND and TND_NTD have no shared prefix; profile host takes the first "
+     "two"},
     {"PFX-X-06", Tier::cross, no_prefill_mla, kProducts, kKeyPrefix, "prefill MLA has no shared prefix"},
     {"PFX-X-07", Tier::cross, no_decode_mla, kProducts, kKeyPrefix, "decode MLA has no shared prefix"},
     {"PFX-X-08", Tier::cross, no_full_quant, kEverywhere, kKeyPrefix, "quantised queries have no shared prefix"},
-    {"PFX-X-09", Tier::cross, post_quant_type, kProducts, "attentionOut", "with a shared prefix, a quantised output is "
-     "INT8", Known::tensors},
-    {"PFX-X-10", Tier::cross, anti_prefill, kProducts, kKeyPrefix, "several query tokens over keys of another type have a "
-     "shared prefix for INT8 in modes 0/0 and 1/1 only"},
-    {"PFX-X-11", Tier::cross, anti_decode_types, kProducts, kKeyPrefix, "single tokens over keys of another type have a "
-     "shared prefix for INT8, and for INT4 with scales by channel or token"},
+    {"PFX-X-09", Tier::cross, post_quant_type, kProducts, "attentionOut",
+     "with a shared prefix, a quantised output is INT8", Known::tensors},
+    {"PFX-X-10", Tier::cross, anti_prefill, kProducts, kKeyPrefix,
+     "several query tokens over keys of another type have a shared prefix for INT8 in modes 0/0 and 1/1 only"},
+    {"PFX-X-11", Tier::cross, anti_decode_types, kProducts, kKeyPrefix,
+     "single tokens over keys of another type have a shared prefix for INT8, and for INT4 with scales by channel or "
+     "token"},
     {"PFX-X-12", Tier::cross, anti_decode_modes, kProducts, kKeyPrefix, "and not for other pairs of modes"},
     {"PFX-S-02", Tier::consistency, ranks, kEverywhere, kBoth, "prefixes have as many axes as key", Known::tensors},
     {"PFX-S-01", Tier::consistency, batches, kEverywhere, kBoth, "prefixes have a batch axis of 1"},
@@ -222,12 +224,14 @@ constexpr Rule<Case> kRules[] = {
     {"PFX-S-04", Tier::consistency, fused_axes, kEverywhere, kBoth, "in layout BSH, prefixes have key's last axis"},
     {"PFX-S-05", Tier::consistency, equal_tokens, kEverywhere, kBoth, "both prefixes are equally long"},
     {"PFX-S-06", Tier::consistency, types, kEverywhere, kBoth, "prefixes have key's type", Known::tensors},
-    {"PFX-S-08", Tier::consistency, length_within, kEverywhere, kLength, "the length is at most that of the prefixes"},
+    {"PFX-S-08", Tier::consistency, length_within, kEverywhere, kLength,
+     "the length is at most that of the prefixes"},
     {"PFX-S-09", Tier::consistency, length_not_negative, kEverywhere, kLength, "the length is not negative",
      Known::tensors},
-    {"PFX-S-10", Tier::consistency, length_layout, kProducts, kLength, "a length is given with layout BSH, BSND, BNSD or "
-     "BNSD_BSND"},
-    {"PFX-E-01", Tier::consistency, both_or_none, kEverywhere, kBoth, "both prefixes are given, or none", Known::tensors},
+    {"PFX-S-10", Tier::consistency, length_layout, kProducts, kLength,
+     "a length is given with layout BSH, BSND, BNSD or BNSD_BSND"},
+    {"PFX-E-01", Tier::consistency, both_or_none, kEverywhere, kBoth, "both prefixes are given, or none",
+     Known::tensors},
 };
 
 }  // namespace

@@ -138,34 +138,34 @@ constexpr Rule<Case> kRules[] = {
     {"PSE-S-02", Tier::single, slopes_type, kEverywhere, kPse, "slopes are FLOAT", Known::tensors, kTypeStatus},
     {"PSE-S-05", Tier::single, slopes_shape, kEverywhere, kPse, "there is a slope for each query head"},
     {"PSE-E-01", Tier::existence, slopes_given, kEverywhere, kPse, "pseType 2 and 3 come with slopes"},
-    {"PSE-X-01", Tier::cross, paged_width, page_only(kProducts), kPse, "with paged keys the bias is as wide as the blocks "
-     "of the longest sequence"},
-    {"PSE-X-02", Tier::cross, slopes_over_square, page_only(kProducts), "pseType", "with slopes, query tokens and keys "
-     "are equally many"},
+    {"PSE-X-01", Tier::cross, paged_width, page_only(kProducts), kPse,
+     "with paged keys the bias is as wide as the blocks of the longest sequence"},
+    {"PSE-X-02", Tier::cross, slopes_over_square, page_only(kProducts), "pseType",
+     "with slopes, query tokens and keys are equally many"},
     {"PSE-X-03", Tier::cross, none_with_mla, kProducts, kPse, "MLA has no pseShift"},
-    {"PSE-X-04", Tier::cross, none_with_different_dims, kProducts, kPse, "where value's head dim differs, there is no "
-     "pseShift"},
-    {"PSE-X-05", Tier::cross, decode_rows, page_only(kProducts), kPse, "for single tokens over keys of another type the "
-     "bias has one row"},
-    {"PSE-X-06", Tier::cross, layout_takes_bias, kProducts, kPse, "layouts BSH_BNSD, BSND_BNSD, TND, NTD, NTD_TND and "
-     "TND_NTD have no bias"},
+    {"PSE-X-04", Tier::cross, none_with_different_dims, kProducts, kPse,
+     "where value's head dim differs, there is no pseShift"},
+    {"PSE-X-05", Tier::cross, decode_rows, page_only(kProducts), kPse,
+     "for single tokens over keys of another type the bias has one row"},
+    {"PSE-X-06", Tier::cross, layout_takes_bias, kProducts, kPse,
+     "layouts BSH_BNSD, BSND_BNSD, TND, NTD, NTD_TND and TND_NTD have no bias"},
     {"PSE-S-03", Tier::consistency, fp16_bias_type, kEverywhere, kPse, "a bias on FLOAT16 or INT8 queries is FLOAT16",
      Known::tensors, kTypeStatus},
-    {"PSE-S-04", Tier::consistency, bf16_bias_type, kEverywhere, kPse, "a bias on BF16 queries is BF16", Known::tensors,
-     kTypeStatus},
+    {"PSE-S-04", Tier::consistency, bf16_bias_type, kEverywhere, kPse, "a bias on BF16 queries is BF16",
+     Known::tensors, kTypeStatus},
     {"PSE-S-06", Tier::consistency, bias_rank, kEverywhere, kPse, "a bias has 4 axes"},
-    {"PSE-S-07", Tier::consistency, many_row_bias, kEverywhere, kPse, "a bias of several rows is (B or 1, N, >= Sq, >= "
-     "Skv + prefix)", Known::lengths},
-    {"PSE-S-08", Tier::consistency, one_row_bias, kEverywhere, kPse, "a bias of one row is (B or 1, N, 1, >= Skv + "
-     "prefix)", Known::lengths},
-    {"PSE-C-01", Tier::consistency, q_start_in_range, kEverywhere, "qStartIdx", "with slopes, the first position of "
-     "queries is a 32-bit number"},
-    {"PSE-C-02", Tier::consistency, kv_start_in_range, kEverywhere, "kvStartIdx", "with slopes, the first position of "
-     "keys is a 32-bit number"},
-    {"PSE-C-03", Tier::consistency, distance_in_range, kEverywhere, "qStartIdx, kvStartIdx", "with slopes, the two are at "
-     "most 1048576 apart"},
-    {"HOST-S-07", Tier::consistency, starts_used, and_host(page_only(kProducts)), "qStartIdx, kvStartIdx", "without "
-     "slopes, nothing but 0 is given"},
+    {"PSE-S-07", Tier::consistency, many_row_bias, kEverywhere, kPse,
+     "a bias of several rows is (B or 1, N, >= Sq, >= Skv + prefix)", Known::lengths},
+    {"PSE-S-08", Tier::consistency, one_row_bias, kEverywhere, kPse,
+     "a bias of one row is (B or 1, N, 1, >= Skv + prefix)", Known::lengths},
+    {"PSE-C-01", Tier::consistency, q_start_in_range, kEverywhere, "qStartIdx",
+     "with slopes, the first position of queries is a 32-bit number"},
+    {"PSE-C-02", Tier::consistency, kv_start_in_range, kEverywhere, "kvStartIdx",
+     "with slopes, the first position of keys is a 32-bit number"},
+    {"PSE-C-03", Tier::consistency, distance_in_range, kEverywhere, "qStartIdx, kvStartIdx",
+     "with slopes, the two are at most 1048576 apart"},
+    {"HOST-S-07", Tier::consistency, starts_used, and_host(page_only(kProducts)), "qStartIdx, kvStartIdx",
+     "without slopes, nothing but 0 is given"},
 };
 
 }  // namespace

@@ -94,24 +94,26 @@ constexpr const char* kRopes = "queryRope, keyRope";
 
 constexpr Rule<Case> kRules[] = {
     {"ROPE-S-01", Tier::single, rope_types, kEverywhere, kRopes, "both ropes are FLOAT16 or BF16", Known::tensors},
-    {"ROPE-S-02", Tier::single, rope_dim, kEverywhere, "queryRope", "ropes have head dim 64; profile host takes smaller "
-     "ones"},
-    {"ROPE-X-18", Tier::existence, reserved_absent, and_host(page_only(kProducts)), "keyRopeAntiquantScale", "the "
-     "reserved parameter is not given", Known::tensors},
+    {"ROPE-S-02", Tier::single, rope_dim, kEverywhere, "queryRope",
+     "ropes have head dim 64; profile host takes smaller ones"},
+    {"ROPE-X-18", Tier::existence, reserved_absent, and_host(page_only(kProducts)), "keyRopeAntiquantScale",
+     "the reserved parameter is not given", Known::tensors},
     {"ROPE-X-07", Tier::cross, no_prefix, kEverywhere, "keySharedPrefix", "ropes have no shared prefix"},
     {"ROPE-X-08", Tier::cross, no_pse, kProducts, "pseShift", "ropes have no pseShift"},
     {"ROPE-X-09", Tier::cross, no_slopes, page_only(kProducts), "pseType", "ropes have no slopes"},
-    {"ROPE-X-13", Tier::cross, mla_kv_heads, kProducts, "numKeyValueHeads", "in decode MLA numKeyValueHeads is 1, "
-     "spelled out"},
-    {"ROPE-X-14", Tier::cross, quant_mla_queries, kProducts, "query", "fully quantised decode MLA has 1 to 16 query tokens "
-     "a sequence"},
-    {"ROPE-X-15", Tier::cross, mla_no_padding, kProducts, "queryPaddingSize, kvPaddingSize", "decode MLA has no left "
-     "padding"},
+    {"ROPE-X-13", Tier::cross, mla_kv_heads, kProducts, "numKeyValueHeads",
+     "in decode MLA numKeyValueHeads is 1, spelled out"},
+    {"ROPE-X-14", Tier::cross, quant_mla_queries, kProducts, "query",
+     "fully quantised decode MLA has 1 to 16 query tokens a sequence"},
+    {"ROPE-X-15", Tier::cross, mla_no_padding, kProducts, "queryPaddingSize, kvPaddingSize",
+     "decode MLA has no left padding"},
     {"ROPE-X-16", Tier::cross, mla_no_list, kProducts, "key, value", "decode MLA has no tensor list"},
-    {"ROPE-X-17", Tier::cross, prefill_not_quantised, page_only(kProducts), "query", "prefill MLA is not fully quantised"},
-    {"ROPE-X-19", Tier::cross, key_rope_dense, newest_only(kProducts), "keyRope", "keyRope is contiguous unless paged"},
-    {"ROPE-X-20", Tier::cross, older_rope_alone, kOlder, "queryPaddingSize, kvPaddingSize, key, attentionOut", "ropes have "
-     "no left padding, no tensor list and no quantised output"},
+    {"ROPE-X-17", Tier::cross, prefill_not_quantised, page_only(kProducts), "query",
+     "prefill MLA is not fully quantised"},
+    {"ROPE-X-19", Tier::cross, key_rope_dense, newest_only(kProducts), "keyRope",
+     "keyRope is contiguous unless paged"},
+    {"ROPE-X-20", Tier::cross, older_rope_alone, kOlder, "queryPaddingSize, kvPaddingSize, key, attentionOut",
+     "ropes have no left padding, no tensor list and no quantised output"},
     {"ROPE-X-10", Tier::cross, no_antiquant, kEverywhere, kRopes, "ropes have keys of query's type"},
 };
 

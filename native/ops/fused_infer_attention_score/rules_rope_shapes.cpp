@@ -77,7 +77,8 @@ Finding types_like_query(const Case& c) {
                                                                                          c.query->dtype},
                                              {kKeyRope, "key", c.key->front()->dtype}}) {
         const aclDataType dtype = c.extra[rope]->dtype;
-        if (dtype != wanted) return dtype_refused(kInputNames[rope], text(meta::dtype_name(wanted), ", as ", name), dtype);
+        if (dtype == wanted) continue;
+        return dtype_refused(kInputNames[rope], text(meta::dtype_name(wanted), ", as ", name), dtype);
     }
     return {};
 }
@@ -85,18 +86,20 @@ Finding types_like_query(const Case& c) {
 constexpr const char* kRopes = "queryRope, keyRope";
 
 constexpr Rule<Case> kRules[] = {
-    {"ROPE-E-01", Tier::consistency, both_or_none, kEverywhere, kRopes, "both ropes are given, or none", Known::tensors},
-    {"ROPE-X-01", Tier::consistency, query_dim, kProducts, "query", "with ropes, query's head dim is 128 or 512; 64 or 128 "
-     "with modes 6, 6, 8"},
-    {"ROPE-X-02", Tier::consistency, query_rope_shape, kEverywhere, "queryRope", "queryRope has query's axes but for the "
-     "head dim"},
-    {"ROPE-X-03", Tier::consistency, key_rope_shape, kEverywhere, "keyRope", "keyRope has key's axes but for the head dim"},
-    {"ROPE-X-04", Tier::consistency, key_rope_cache, kEverywhere, "keyRope", "as a cache, keyRope has key's axes, blocks, "
-     "block size and heads"},
-    {"ROPE-X-05", Tier::consistency, key_rope_of_list, kEverywhere, "keyRope", "for a list, keyRope has a sequence for each "
-     "member, with its heads and length"},
-    {"ROPE-X-06", Tier::consistency, types_like_query, kEverywhere, kRopes, "unless quantised, queryRope has query's type "
-     "and keyRope key's", Known::tensors},
+    {"ROPE-E-01", Tier::consistency, both_or_none, kEverywhere, kRopes, "both ropes are given, or none",
+     Known::tensors},
+    {"ROPE-X-01", Tier::consistency, query_dim, kProducts, "query",
+     "with ropes, query's head dim is 128 or 512; 64 or 128 with modes 6, 6, 8"},
+    {"ROPE-X-02", Tier::consistency, query_rope_shape, kEverywhere, "queryRope",
+     "queryRope has query's axes but for the head dim"},
+    {"ROPE-X-03", Tier::consistency, key_rope_shape, kEverywhere, "keyRope",
+     "keyRope has key's axes but for the head dim"},
+    {"ROPE-X-04", Tier::consistency, key_rope_cache, kEverywhere, "keyRope",
+     "as a cache, keyRope has key's axes, blocks, block size and heads"},
+    {"ROPE-X-05", Tier::consistency, key_rope_of_list, kEverywhere, "keyRope",
+     "for a list, keyRope has a sequence for each member, with its heads and length"},
+    {"ROPE-X-06", Tier::consistency, types_like_query, kEverywhere, kRopes,
+     "unless quantised, queryRope has query's type and keyRope key's", Known::tensors},
 };
 
 }  // namespace

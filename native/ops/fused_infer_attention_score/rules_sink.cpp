@@ -71,7 +71,8 @@ constexpr Rule<Case> kRules[] = {
     {"SINK-S-02", Tier::single, one_axis, kEverywhere, kSink, "the sink has one axis", Known::tensors},
     {"SINK-S-03", Tier::single, one_each_head, kEverywhere, kSink, "the sink has a logit for each query head",
      Known::tensors},
-    {"SINK-X-01", Tier::single, type_like_query, and_host(kAscend950), kSink, "the sink has query's type", Known::tensors},
+    {"SINK-X-01", Tier::single, type_like_query, and_host(kAscend950), kSink, "the sink has query's type",
+     Known::tensors},
     {"SINK-X-04", Tier::cross, precise, kAscend950, "innerPrecise", "with a sink, innerPrecise is 0", Known::tensors},
     {"SINK-X-02", Tier::cross, query_dim, kAscend950, "query", "with a sink, query's head dim is 64, 128 or 192"},
     {"SINK-X-03", Tier::cross, value_dim, kAscend950, "value", "with a sink, value's head dim is 64 or 128"},
@@ -79,8 +80,8 @@ constexpr Rule<Case> kRules[] = {
     {"SINK-X-06", Tier::cross, no_prefix, kAscend950, kSink, "a shared prefix has no sink", Known::tensors},
     {"SINK-X-07", Tier::cross, no_pse, kAscend950, kSink, "pseShift has no sink", Known::tensors},
     {"SINK-X-08", Tier::cross, no_slopes, page_only(kAscend950), kSink, "slopes have no sink", Known::tensors},
-    {"SINK-X-09", Tier::cross, not_quantised, and_host(kAscend950), kSink, "quantised queries or keys, and decode MLA, "
-     "have no sink; profile host minds quantised queries only"},
+    {"SINK-X-09", Tier::cross, not_quantised, and_host(kAscend950), kSink,
+     "quantised queries or keys, and decode MLA, have no sink; profile host minds quantised queries only"},
     {"SINK-X-10", Tier::cross, no_post_quant, kAscend950, kSink, "a quantised output has no sink", Known::tensors},
 };
 

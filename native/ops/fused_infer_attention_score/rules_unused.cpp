@@ -88,12 +88,13 @@ constexpr const char* kAll =
     "keyAntiquantOffset, valueAntiquantScale, valueAntiquantOffset";
 
 constexpr Rule<Case> kRules[] = {
-    {"HOST-E-03", Tier::existence, only_used_modes, and_host(page_only(kProducts)), "queryQuantMode, keyAntiquantMode, "
-     "valueAntiquantMode, antiquantMode", "modes that the call's class has no use for are 0", Known::tensors},
-    {"DQN-E-01", Tier::existence, none_of_quantisation, and_host(kAscend950), kAll, "calls that are not quantised have no "
-     "parameter of quantisation", Known::tensors},
-    {"HOST-E-04", Tier::existence, only_used_tensors, and_host(page_only(kProducts)), kAll, "parameters of quantisation "
-     "that the call's class has no use for are not given", Known::tensors},
+    {"HOST-E-03", Tier::existence, only_used_modes, and_host(page_only(kProducts)),
+     "queryQuantMode, keyAntiquantMode, valueAntiquantMode, antiquantMode",
+     "modes that the call's class has no use for are 0", Known::tensors},
+    {"DQN-E-01", Tier::existence, none_of_quantisation, and_host(kAscend950), kAll,
+     "calls that are not quantised have no parameter of quantisation", Known::tensors},
+    {"HOST-E-04", Tier::existence, only_used_tensors, and_host(page_only(kProducts)), kAll,
+     "parameters of quantisation that the call's class has no use for are not given", Known::tensors},
 };
 
 }  // namespace

@@ -98,9 +98,10 @@ private:
         result.code = ACLNN_ERR_PARAM_INVALID;
         try {
             result.message =
-                invalid(text("blockTable[", fault.sequence, "][", fault.column, "]"),
-                        text("a block id in 0..", planned_->facts.problem.block_count - 1), text(fault.value),
-                        "every entry that actualSeqLengthsKv reaches must name a block; nothing was computed")
+                named(invalid(text("blockTable[", fault.sequence, "][", fault.column, "]"),
+                              text("a block id in 0..", planned_->facts.problem.block_count - 1), text(fault.value),
+                              "every entry that actualSeqLengthsKv reaches must name a block; nothing was computed"),
+                      "HOST-C-06")
                     ->sentence();
         } catch (...) {  // the code alone must do if memory for the sentence is short
         }
