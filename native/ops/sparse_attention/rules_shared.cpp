@@ -117,6 +117,11 @@ Finding q_dim(const Case& c) {
     return extent(c.q, -1) == 512 ? Finding{} : wrong_shape("q", "with 512 channels", *c.q);
 }
 
+Finding heads_in_range(const Case& c) {
+    if (c.heads >= 1 && c.heads <= 128) return {};
+    return wrong_shape("q", text(axes_of(c.layout_q), " with 1 to 128 heads"), *c.q);
+}
+
 Finding one_kv_head(const Case& c) {
     for (const Rows* rows : {&c.ori, &c.cmp}) {
         if (rows->tensor != nullptr && rows->heads() != 1) {

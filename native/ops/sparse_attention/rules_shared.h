@@ -39,6 +39,7 @@ Finding indices_without_cmp(const Case& c);
 
 // Between parameters.
 Finding q_dim(const Case& c);
+Finding heads_in_range(const Case& c);     // 1 to 128
 Finding one_kv_head(const Case& c);
 Finding cu_seqlens_q_length(const Case& c);
 Finding table_rows(const Case& c);
