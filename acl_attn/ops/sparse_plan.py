@@ -168,6 +168,11 @@ class SparsePlan(OperatorPlan):
         return self._lse_spec
 
     @property
+    def max_workspace_bytes(self) -> int:
+        """Scratch memory that a run needs at most, whatever lengths `update` is given: what any run needs."""
+        return self.workspace_bytes
+
+    @property
     def metadata(self) -> npt.NDArray[np.int32]:
         """A copy of the metadata that runs are given."""
         made: npt.NDArray[np.int32] = self._state.arrays["metadata"].copy()

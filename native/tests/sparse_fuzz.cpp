@@ -159,7 +159,7 @@ void mutate(Prepared& p) {
         case 3:
         case 4: a.*pick(kAttributes) = pick(kNumbers); break;
         case 5:
-            if (p.list_data != nullptr) p.list_data[0] = static_cast<int32_t>(pick(kNumbers));
+            if (p.list_data != nullptr && p.rows > 0) p.list_data[0] = static_cast<int32_t>(pick(kNumbers));
             if (p.ori_rows.table != nullptr && chance(3)) p.ori_rows.table[0] = static_cast<int32_t>(pick(kNumbers));
             break;
         case 6:

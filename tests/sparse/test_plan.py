@@ -106,11 +106,12 @@ def test_update_makes_new_metadata(storage: str, kv_format: str) -> None:
     given, plan = both(case)
     lengths = [300, 41, 150]
     with plan:
-        before = plan.run()
+        before, scratch = plan.run(), plan.workspace_bytes
         for new in ((299, 41, 149), (17, 1, 4), (300, 41, 150)):
             lengths[:] = new
             plan.update(kv_lengths=lengths)
             lengths[0] = 0  # the plan has its own copy
+            assert plan.workspace_bytes == plan.max_workspace_bytes == scratch
             changed = dict(given)
             if kv_format:
                 changed["seqused_kv"] = np.array(new, np.int32)

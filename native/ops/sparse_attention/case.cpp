@@ -29,9 +29,9 @@ Case::Case(const Call& c) : call(c) {
     layout_q = find_layout_q(c.layout_q);
     layout_kv = find_layout_kv(c.op, c.layout_kv);
     ori = {in[kOriKv], in[kOriBlockTable], in[kOriSparseIndices], in[kOriTopkLength],
-           kOriKv, kOriBlockTable, kOriSparseIndices, kOriTopkLength};
+           kOriKv,     kOriBlockTable,     kOriSparseIndices};
     cmp = {in[kCmpKv], in[kCmpBlockTable], in[kCmpSparseIndices], in[kCmpTopkLength],
-           kCmpKv, kCmpBlockTable, kCmpSparseIndices, kCmpTopkLength};
+           kCmpKv,     kCmpBlockTable,     kCmpSparseIndices};
     if (is_quantised()) row_dim = 640;
     heads = extent(q, -2);
     if (is_packed_q()) {

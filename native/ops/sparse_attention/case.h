@@ -25,7 +25,6 @@ struct Rows {
     Input name = kOriKv;
     Input table_name = kOriBlockTable;
     Input indices_name = kOriSparseIndices;
-    Input topk_length_name = kOriTopkLength;
 
     int64_t heads() const { return extent(tensor, -2); }
     int64_t dim() const { return extent(tensor, -1); }

@@ -37,11 +37,6 @@ Finding ratio_positive(const Case& c) {
     return invalid("cmpRatio", "1 or more original tokens for a compressed row", text(c.call.cmp_ratio));
 }
 
-Finding heads_in_range(const Case& c) {
-    if (c.heads >= 1 && c.heads <= 128) return {};
-    return wrong_shape("q", text(axes_of(c.layout_q), " with 1 to 128 heads"), *c.q);
-}
-
 Finding batch_in_range(const Case& c) {
     constexpr int64_t limit = 65536;
     if (c.batch <= limit) return {};

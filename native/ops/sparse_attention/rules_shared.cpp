@@ -117,6 +117,11 @@ Finding q_dim(const Case& c) {
     return extent(c.q, -1) == 512 ? Finding{} : wrong_shape("q", "with 512 channels", *c.q);
 }
 
+Finding heads_in_range(const Case& c) {
+    if (c.heads >= 1 && c.heads <= 128) return {};
+    return wrong_shape("q", text(axes_of(c.layout_q), " with 1 to 128 heads"), *c.q);
+}
+
 Finding one_kv_head(const Case& c) {
     for (const Rows* rows : {&c.ori, &c.cmp}) {
         if (rows->tensor != nullptr && rows->heads() != 1) {
@@ -149,18 +154,20 @@ Finding out_like_q(const Case& c) {
     return wrong_shape(output_name(kAttnOut), text(shape_text(*c.q), ", that of q"), *c.out);
 }
 
-Finding cmp_indices_shape(const Case& c) {
-    const meta::Tensor* indices = c.cmp.indices;
-    if (indices == nullptr) return {};
-    const int64_t unpacked[] = {c.batch, extent(c.q, 1), 1, c.cmp.topk()};
-    const int64_t packed[] = {c.tokens, 1, c.cmp.topk()};
-    const int64_t* wanted = c.is_packed_q() ? packed : unpacked;
-    const int rank = c.is_packed_q() ? 3 : 4;
-    return has_shape(*indices, wanted, rank)
-               ? Finding{}
-               : wrong_shape(c.name(kCmpSparseIndices), text(dims_text(wanted, rank), ", a list for each row of q"),
-                             *indices);
+Finding row_table_shape(const Case& c, Input input, bool has_heads) {
+    const meta::Tensor* tensor = c.in[input];
+    if (tensor == nullptr) return {};
+    int64_t wanted[4];
+    int rank = 0;
+    if (!c.is_packed_q()) wanted[rank++] = c.batch;
+    wanted[rank++] = c.is_packed_q() ? c.tokens : extent(c.q, 1);
+    if (has_heads) wanted[rank++] = 1;
+    wanted[rank++] = has_heads ? extent(tensor, -1) : 1;
+    if (has_shape(*tensor, wanted, rank)) return {};
+    return wrong_shape(c.name(input), text(dims_text(wanted, rank), ", one for each row of q"), *tensor);
 }
+
+Finding cmp_indices_shape(const Case& c) { return row_table_shape(c, kCmpSparseIndices, true); }
 
 Finding lse_shape(const Case& c) {
     if (c.lse == nullptr) return {};

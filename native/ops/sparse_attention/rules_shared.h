@@ -39,11 +39,14 @@ Finding indices_without_cmp(const Case& c);
 
 // Between parameters.
 Finding q_dim(const Case& c);
+Finding heads_in_range(const Case& c);     // 1 to 128
 Finding one_kv_head(const Case& c);
 Finding cu_seqlens_q_length(const Case& c);
 Finding table_rows(const Case& c);
 Finding sinks_length(const Case& c);
 Finding out_like_q(const Case& c);
+// One list (`has_heads`), or one number, for each row of q.
+Finding row_table_shape(const Case& c, Input input, bool has_heads);
 Finding cmp_indices_shape(const Case& c);
 Finding lse_shape(const Case& c);
 

@@ -18,6 +18,8 @@ extern const Group<Case> kMaskRules;
 extern const Group<Case> kPagingRules;
 extern const Group<Case> kOtherRules;  // sinks, metadata, LSE
 
+extern const Group<MetadataCase> kMetadataLengthRules;
+
 extern const Catalogue<Case> kCatalogue;
 extern const Catalogue<MetadataCase> kMetadataCatalogue;
 

@@ -76,11 +76,6 @@ Finding rows_dim(const Case& c) {
     return {};
 }
 
-Finding heads_in_range(const Case& c) {
-    if (c.heads >= 1 && c.heads <= 128) return {};
-    return wrong_shape("q", text(axes_of(c.layout_q), " with 1 to 128 heads"), *c.q);
-}
-
 Finding heads_power_of_two(const Case& c) {
     if (is_power_of_two(c.heads) && c.heads <= 128) return {};
     return invalid("q", "1, 2, 4, 8, 16, 32, 64 or 128 heads", text(c.heads));

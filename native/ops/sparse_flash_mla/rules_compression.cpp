@@ -97,24 +97,14 @@ Finding topk_positive(const Case& c) {
     return {};
 }
 
-// One list a row of q for `indices`, one number for `length`.
 Finding lists_fit_rows(const Case& c) {
-    if (Finding finding = cmp_indices_shape(c)) return finding;
-    const auto fits = [&](Input input, bool has_heads) -> Finding {
-        const meta::Tensor* tensor = c.in[input];
-        if (tensor == nullptr) return {};
-        const int64_t last = has_heads ? extent(tensor, -1) : 1;
-        const int64_t unpacked_list[] = {c.batch, extent(c.q, 1), 1, last}, packed_list[] = {c.tokens, 1, last};
-        const int64_t unpacked[] = {c.batch, extent(c.q, 1), 1}, packed[] = {c.tokens, 1};
-        const int64_t* wanted = c.is_packed_q() ? (has_heads ? packed_list : packed)
-                                                : (has_heads ? unpacked_list : unpacked);
-        const int rank = (c.is_packed_q() ? 2 : 3) + (has_heads ? 1 : 0);
-        if (has_shape(*tensor, wanted, rank)) return {};
-        return wrong_shape(c.name(input), text(dims_text(wanted, rank), ", one for each row of q"), *tensor);
-    };
-    if (Finding finding = fits(kOriSparseIndices, true)) return finding;
-    if (Finding finding = fits(kOriTopkLength, false)) return finding;
-    return fits(kCmpTopkLength, false);
+    for (const Input input : {kCmpSparseIndices, kOriSparseIndices}) {
+        if (Finding finding = row_table_shape(c, input, true)) return finding;
+    }
+    for (const Input input : {kOriTopkLength, kCmpTopkLength}) {
+        if (Finding finding = row_table_shape(c, input, false)) return finding;
+    }
+    return {};
 }
 
 constexpr Rule<Case> kRules[] = {
