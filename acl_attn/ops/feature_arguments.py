@@ -150,6 +150,8 @@ class Features(NamedTuple):
             kind = _FEATURES[feature][0]
             if given is not None and not isinstance(given, kind):
                 kinds = kind if isinstance(kind, tuple) else (kind,)
+                if kinds is KINDS:
+                    kinds = KINDS[:1]  # the others are results of quantisers, which nobody makes by hand
                 expected = " or ".join(f"acl_attn.{each.__name__}" for each in kinds)
                 raise wrong_type(feature, expected, type_name(given))
         if self.bias is not None and self.alibi is not None:

@@ -123,9 +123,11 @@ def assert_close(
     got, want = np.where(finite, got, 0.0), np.where(finite, want, 0.0)
     scale = _rms(want[finite]) if finite.any() else 0.0
     error = np.abs(got - want)
-    # The floor is float16's smallest number: below it there is nothing left to be relative to.
+    # Below the type's smallest number there is nothing left to be relative to. float32 is that of softmax_lse, where
+    # float16's does: logarithms near 0 are differences of larger numbers.
+    smallest = 2.0**-133 if actual.dtype == ml_dtypes.bfloat16 else 2.0**-24
     around = np.maximum(scale, np.sqrt(np.mean(np.square(want), axis=-1, keepdims=True)))
-    grant = allowed.relative * np.abs(want) + allowed.to_rms * around + 2.0**-24
+    grant = allowed.relative * np.abs(want) + allowed.to_rms * around + smallest
     ratio = error / grant
     worst = np.unravel_index(int(ratio.argmax()), ratio.shape)
     if ratio[worst] > 1.0:
@@ -141,7 +143,7 @@ def assert_close(
         rounding = np.where(finite, want.astype(actual.dtype).astype(np.float64) - want, 0.0)
     if scale and np.isfinite(rounding).all():
         bound = max(bound, 1.05 * _rms(rounding) * np.sqrt(got.size / max(int(finite.sum()), 1)) / scale)
-    if relative_rms > bound and _rms(error) > 2.0**-24:
+    if relative_rms > bound and _rms(error) > smallest:
         raise AssertionError(
             f"{name}: rms of errors / rms of reference is {relative_rms:.3g}, allowed {bound:.3g}; worst element "
             f"{[int(i) for i in worst]}: expected {want[worst]!r}, got {got[worst]!r}"

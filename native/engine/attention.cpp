@@ -48,6 +48,17 @@ void check(const Problem& p) {
     }
 }
 
+// Of a query's type.
+const char* name_of(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::f16: return "fp16";
+        case Dtype::i8: return "int8";
+        case Dtype::f8_e4m3: return "fp8";
+        case Dtype::hif8: return "hif8";
+        default: return "bf16";
+    }
+}
+
 const Kernels& kernels_for(const Problem& p) {
     const int target = target_in_use();
     return p.post_quant.present ? target_kernels_in_fp32(target) : target_kernels(target);
@@ -59,6 +70,7 @@ public:
         : problem_(std::move(problem)), kernels_(kernels_for(problem_)),
           threads_(worthwhile_threads(problem_, thread_count())), schedule_(make_schedule(problem_, threads_)),
           slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
+          takes_codes_(takes_codes(problem_)),
           bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
@@ -77,6 +89,7 @@ private:
     static void work(void* run, int slot);
     template <class AnyScratch>
     void work_on(Run& run, size_t index, const AnyScratch& scratch) const;
+    RowKernel* kernel_of(const WorkItem& item) const;
     void compute(Run& run, const WorkItem& item, const Scratch& scratch) const;
     void compute(Run& run, const WorkItem& item, const FullQuantScratch& scratch) const;
     void merge(Run& run, const WorkItem& item) const;
@@ -94,6 +107,7 @@ private:
     const int threads_;  // that the problem is worth
     const Schedule schedule_;
     const int slots_;  // threads that a run uses at most
+    const bool takes_codes_;
     const size_t bytes_;
 };
 
@@ -155,10 +169,14 @@ void PlannedAttention::compute(Run& run, const WorkItem& item, const FullQuantSc
         .run(full_quant_block(problem_, run.operands, s, item.kv_head, row_block(run, item)), scratch);
 }
 
+RowKernel* PlannedAttention::kernel_of(const WorkItem& item) const {
+    const int products = static_cast<int>(product_dtype(problem_));
+    if (item.kind != WorkItem::decode) return kernels_.prefill[products];
+    return takes_codes_ ? kernels_.decode_codes[static_cast<int>(problem_.kv_dtype)] : kernels_.decode[products];
+}
+
 void PlannedAttention::compute(Run& run, const WorkItem& item, const Scratch& scratch) const {
-    const RowBlock block = row_block(run, item);
-    (item.kind == WorkItem::decode ? kernels_.decode : kernels_.prefill)[static_cast<int>(product_dtype(problem_))](block,
-                                                                                                            scratch);
+    kernel_of(item)(row_block(run, item), scratch);
     if (item.merge < 0) return;
     const Merge& merge_of_item = schedule_.merges[static_cast<size_t>(item.merge)];
     // The last to arrive has seen all others' partials.
@@ -365,7 +383,7 @@ std::string PlannedAttention::describe() const {
     std::string out = "target: " + std::string(kernels_.name) + ", threads: " + text(slots_);
     out += "\nshape: " + text(problem_.sequences.size()) + " sequences, heads " + text(problem_.heads) + ":" +
            text(problem_.kv_heads) + ", dims " + text(problem_.dim) + " and " + text(problem_.dim_v) + ", " +
-           (problem_.dtype == Dtype::f16 ? "fp16" : "bf16");
+           name_of(problem_.dtype);
     if (problem_.block_size > 0) out += ", paged in blocks of " + text(problem_.block_size);
     out += "\nwork items: " + text(prefill) + " prefill (up to " + text(schedule_.block_rows) + " rows), " +
            text(decode) + " decode, " + text(padding) + " padding; " + text(schedule_.merges.size()) +

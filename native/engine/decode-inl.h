@@ -4,6 +4,8 @@
 // Few rows, of one or several KV heads: see stream-inl.h.
 #pragma once
 
+#include <type_traits>
+
 #include "engine/bias-inl.h"
 #include "engine/exceptional-inl.h"
 #include "engine/finish-inl.h"
@@ -14,14 +16,24 @@
 namespace acl_attn::engine {
 namespace {
 
+// What those have that do not take codes.
+struct NoScales {
+    NoScales(const ScaleView&, int64_t, int, float*) {}
+};
+
+// T: what the products take. Rows of codes whose numbers may not suit folded scales are marked by a headroom, and the
+// caller computes them again from dequantised numbers.
 template <class T>
 class Decode {
 public:
+    static constexpr bool kCodes = is_code<T>;
+
     // `careful` looks for exceptional values everywhere, otherwise only where some row does not see some key.
     Decode(const RowBlock& block, const Scratch& scratch, bool careful)
         : b_(block), s_(scratch), careful_(careful), rows_(static_cast<int>(block.row_end - block.row_begin)),
           ldq_(round_up(block.dim, kLanes)), ldo_(round_up(block.dim_v, kLanes)),
-          span_(visible_keys(block, block.row_begin, block.row_end)) {}
+          key_scales_(block.key_addition.scale, block.prefix_len, block.dim, scratch.key_scales),
+          value_scales_(block.value_addition.scale, block.prefix_len, block.dim_v, scratch.value_scales) {}
 
     void accumulate() {
         for (int h = 0; h < b_.kv_heads; h++) {
@@ -31,13 +43,53 @@ public:
                 s_.row_sum[i] = 0.0f;
                 s_.row_headroom[i] = 1.0f;
                 widen_query(b_, h, b_.row_begin + r, s_.query + i * ldq_);
+                if constexpr (kCodes) fold_key_scales(i);
             }
         }
         __builtin_memset(s_.out, 0, sizeof(float) * b_.kv_heads * rows_ * ldo_);
-        if (span_.empty()) return;
+        const Interval seen = visible_keys(b_, b_.row_begin, b_.row_end);
+        for (int64_t key = seen.begin; key < seen.end; key = span_.end) {
+            span_ = {key, smaller(seen.end, (key / kStreamSplit + 1) * kStreamSplit)};
+            add_span();
+        }
+        if constexpr (kCodes) fold_value_scales();
+    }
+    RowState state(int i) const { return {s_.row_max[i], s_.row_sum[i], s_.row_headroom[i]}; }
+    const float* out(int i) const { return s_.out + i * ldo_; }
+    int index(int kv_head, int r) const { return kv_head * rows_ + r; }  // of a row among all heads'
+
+    // Whether the accumulators overflowed or met an infinity or NaN.
+    bool is_suspect(int i) const {
+        vi suspect = {};
+        for (int c = 0; c < ldo_; c += kLanes) suspect |= is_non_finite(load<vf>(out(i) + c));
+        return any(suspect) || (kCodes && s_.row_headroom[i] != 1.0f);
+    }
+
+private:
+    using Scales = std::conditional_t<kCodes, FoldedScales, NoScales>;
+    using Staged = std::conditional_t<kCodes, JoinedCodes, KvStaging<T>>;
+
+    static vi is_non_finite(vf x) { return (as_int(x) & 0x7f800000) == 0x7f800000; }
+
+    void fold_key_scales(int i) {
+        float* query = s_.query + i * ldq_;
+        if (key_scales_.of_channels()) key_scales_.scale_channels(query);
+        vi suspect = {};
+        for (int d = 0; d < ldq_; d += kLanes) suspect |= is_non_finite(load<vf>(query + d));
+        if (any(suspect)) s_.row_headroom[i] = kHugeHeadroom;
+    }
+
+    void fold_value_scales() {
+        if (!value_scales_.of_channels()) return;
+        for (int i = 0; i < b_.kv_heads * rows_; i++) {
+            if (s_.row_sum[i] != 0.0f) value_scales_.scale_channels(s_.out + i * ldo_);  // else 0, whatever the scales
+        }
+    }
+
+    void add_span() {
         locate_rows(b_.key, b_.key_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.key_rows);
         locate_rows(b_.value, b_.value_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.value_rows);
-        KvStaging<T> staging(b_, s_);
+        Staged staging(b_, s_);
         for (int64_t tile = span_.begin / kStreamKeys * kStreamKeys; tile < span_.end; tile += kStreamKeys) {
             tile_ = tile;
             begin_ = static_cast<int>(larger(span_.begin - tile, 0));
@@ -53,18 +105,6 @@ public:
         }
     }
 
-    RowState state(int i) const { return {s_.row_max[i], s_.row_sum[i], s_.row_headroom[i]}; }
-    const float* out(int i) const { return s_.out + i * ldo_; }
-    int index(int kv_head, int r) const { return kv_head * rows_ + r; }  // of a row among all heads'
-
-    // Whether the accumulators overflowed or met an infinity or NaN.
-    bool is_suspect(int i) const {
-        vi suspect = {};
-        for (int c = 0; c < ldo_; c += kLanes) suspect |= (as_int(load<vf>(out(i) + c)) & 0x7f800000) == 0x7f800000;
-        return any(suspect);
-    }
-
-private:
     float* scores(int i) const { return s_.scores + static_cast<ptrdiff_t>(i) * kStreamScoreStride; }
 
     Upcoming next_rows(const KvView& view, const void* const* rows) const {
@@ -77,7 +117,7 @@ private:
     // Keys outside, heads inside: where a token's heads lie side by side, memory is read in its order.
     void score() {
         Upcoming keys = next_rows(b_.key, s_.key_rows), values = {};
-        const bool is_fetched = b_.value_staged || b_.value_is_key;
+        const bool is_fetched = kCodes ? is_cut(b_.value) : b_.value_staged || b_.value_is_key;
         if (first_ == 0 && !is_fetched) values = {s_.value_rows, count_, 0, 0, bytes_of(b_.value.dtype, b_.dim_v)};
         for (int k0 = 0; k0 < count_; k0 += kLanes) {
             const int stop = count_ < k0 + kLanes ? count_ : k0 + kLanes;
@@ -107,8 +147,18 @@ private:
         values_ = s_.value_heads;
         const int64_t offset = h * b_.value.head_stride;
         for (int k = 0; k < count_; k++) values_[k] = static_cast<const char*>(s_.value_rows[first_ + k]) + offset;
-        exceptional_ = (careful_ || !is_seen_by_all()) && set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros,
-                                                                              s_.value_classes, s_.value_originals);
+        if constexpr (kCodes) {
+            float* scales = nullptr;
+            if (!value_scales_.of_channels()) {
+                scales = value_scales_.read_tokens(tile_ + begin_, begin_, count_) + begin_;
+            }
+            exceptional_ = !is_seen_by_all() &&
+                           set_codes_aside<T>(values_, count_, b_.dim_v, s_.zeros, scales, s_.value_classes);
+        } else {
+            exceptional_ = (careful_ || !is_seen_by_all()) &&
+                           set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros, s_.value_classes,
+                                               s_.value_originals);
+        }
     }
 
     bool is_seen_by_all() const {
@@ -118,10 +168,16 @@ private:
 
     void softmax(int h) {
         const int first = round_down(begin_, kLanes), last = round_up(begin_ + count_, kLanes);
+        if constexpr (kCodes) {
+            if (!key_scales_.of_channels()) key_scales_.read_tokens(tile_ + begin_, begin_, count_);
+        }
         for (int r = 0; r < rows_; r++) {
             const int i = index(h, r);
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
+            if constexpr (kCodes) {
+                if (!key_scales_.of_channels()) key_scales_.scale_tokens(first, last, scores(i));
+            }
             if (b_.bias.kind != BiasKind::none) add_bias(b_, h, row, seen, tile_, first, last, scores(i));
             if (b_.mask != nullptr || seen.begin > tile_ + first || seen.end < tile_ + last) {
                 hide_scores(b_, row, seen, tile_, first, last, scores(i));
@@ -130,11 +186,14 @@ private:
             s_.row_max[i] = step.max;
             s_.row_sum[i] = s_.row_sum[i] * step.rescale + step.sum;
             s_.row_rescale[i] = step.rescale;
-            if (exceptional_ && s_.row_headroom[i] == 1.0f &&
-                sees_huge(b_, row, seen, tile_ + begin_, 0, count_, s_.value_classes)) {
-                s_.row_headroom[i] = kHugeHeadroom;
-                s_.row_rescale[i] *= kHugeHeadroom;
+            const bool is_first_huge = exceptional_ && s_.row_headroom[i] == 1.0f &&
+                                       sees_huge(b_, row, seen, tile_ + begin_, 0, count_, s_.value_classes);
+            if (is_first_huge) s_.row_headroom[i] = kHugeHeadroom;
+            if constexpr (kCodes) {
+                if (!value_scales_.of_channels()) value_scales_.scale_tokens(first, last, scores(i));
+                continue;
             }
+            if (is_first_huge) s_.row_rescale[i] *= kHugeHeadroom;
             if (s_.row_headroom[i] != 1.0f) {
                 for (int c = first; c < last; c += kLanes) {
                     store(scores(i) + c, load<vf>(scores(i) + c) * splat(kHugeHeadroom));
@@ -162,7 +221,12 @@ private:
             }
             values.count = 0;
         });
-        if (!exceptional_) return;
+        if constexpr (!kCodes) {
+            if (exceptional_) add_exceptional(h);
+        }
+    }
+
+    void add_exceptional(int h) {
         for (int r = 0; r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             const int i = index(h, r);
@@ -175,12 +239,13 @@ private:
     const Scratch& s_;
     const bool careful_;
     const int rows_, ldq_, ldo_;         // rows of each head
-    const Interval span_;
+    Interval span_ = {};                 // keys whose addresses are held: those of one split
     int64_t tile_ = 0;                   // first key of the tile
     int begin_ = 0, count_ = 0;          // columns of the tile that any row of the block sees
     int64_t first_ = 0;                  // the first of these, in the address arrays
     const void** values_ = nullptr;  // one head's rows
     bool exceptional_ = false;           // some value of them was set aside
+    Scales key_scales_, value_scales_;
 };
 
 // The part of a block that is one row of one head.
@@ -198,14 +263,14 @@ inline RowBlock single_row(const RowBlock& block, int kv_head, int64_t row) {
 
 template <class T>
 void decode(const RowBlock& block, const Scratch& scratch) {
+    using Careful = std::conditional_t<is_code<T>, F32, T>;
     const int rows = static_cast<int>(block.row_end - block.row_begin);
     uint64_t suspects = 0;
     static_assert(kStreamItemRows <= 64, "one bit for each row");
     Decode<T> all(block, scratch, false);
     all.accumulate();
     for (int i = 0; i < block.kv_heads * rows; i++) {
-        // fp16 does not hold finite values whose sum overflows.
-        if (kHasHuge<T> && all.is_suspect(i)) {
+        if (kHasHuge<Careful> && all.is_suspect(i)) {  // fp16 does not hold finite values whose sum overflows
             suspects |= uint64_t{1} << i;
         } else {
             finish_row(block, i / rows, block.row_begin + i % rows, all.out(i), all.state(i));
@@ -216,7 +281,7 @@ void decode(const RowBlock& block, const Scratch& scratch) {
         if ((suspects >> i & 1) == 0) continue;
         const int64_t row = block.row_begin + i % rows;
         const RowBlock single = single_row(block, i / rows, row);
-        Decode<T> again(single, scratch, true);
+        Decode<Careful> again(single, scratch, true);
         again.accumulate();
         finish_row(block, i / rows, row, again.out(0), again.state(0));
     }

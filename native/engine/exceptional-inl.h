@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "engine/rows-inl.h"
+#include "formats/codes-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -97,6 +98,42 @@ inline bool set_aside(const void** rows, int begin, int end, int dim, const void
         if (classes[k] != kOrdinary) rows[k] = zeros;
     }
     return true;
+}
+
+// Whether a row of codes holds an infinity or NaN.
+template <class T>
+inline bool has_non_finite(const uint8_t* row, int dim) {
+    if constexpr (!std::is_same_v<T, E4M3> && !std::is_same_v<T, HiFloat8>) return false;
+    vb found = {};
+    for (int d = 0; d < dim; d += kLanes) {
+        const vb code = load_part<vb>(row + d, dim - d), magnitude = code & uint8_t{0x7f};
+        if constexpr (std::is_same_v<T, E4M3>) {
+            found |= reinterpret_cast<vb>(magnitude == uint8_t{0x7f});
+        } else {
+            found |= reinterpret_cast<vb>((magnitude == formats::kInfinityHiFloat8) | (code == formats::kNanHiFloat8));
+        }
+    }
+    bool any = false;
+    for (int i = 0; i < kLanes; i++) any |= found[i] != 0;
+    return any;
+}
+
+// The same as set_aside for codes, whose scales for each token, if there are any, become 0 as well. All that are
+// exceptional count as huge.
+template <class T>
+inline bool set_codes_aside(const void** rows, int count, int dim, const void* zeros, float* scales, uint8_t* classes) {
+    constexpr float kHugeScale = 0x1p80f;
+    bool any = false;
+    for (int k = 0; k < count; k++) {
+        const bool is_huge = scales != nullptr && !(__builtin_fabsf(scales[k]) < kHugeScale);
+        const bool is_exceptional = is_huge || has_non_finite<T>(static_cast<const uint8_t*>(rows[k]), dim);
+        classes[k] = is_exceptional ? kHuge : kOrdinary;
+        if (!is_exceptional) continue;
+        any = true;
+        rows[k] = zeros;
+        if (scales != nullptr) scales[k] = 0.0f;
+    }
+    return any;
 }
 
 // Whether a row sees a huge value among keys first_key + [begin, end).

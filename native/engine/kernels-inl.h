@@ -43,6 +43,7 @@ constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_qu
             {false, Bf16Operand::kDepth == 2, false},
             {prefill<F16, Fp32Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
+            {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>},
             merge_partials,
             full_quant,
             exp_array,

@@ -146,7 +146,8 @@ struct Scratch {
     float* zeros;                      // [kMaxDim] zeros
     void* key_staging;                 // [kTileKeys][padded dim] of the query's dtype or fp32, for staged rows; else null
     void* value_staging;               // [kTileKeys][padded dim_v], likewise
-    float* key_scales;                 // [2][padded dim] scales and offsets of one token, for dequantised rows; else null
+    float* key_scales;                 // [2][padded dim] scales and offsets of one token, for dequantised rows, or
+                                       // [kStreamKeys] scales of a tile's tokens; else null
     float* value_scales;               // [2][padded dim_v], likewise
     // prefill only
     float* key_panels;                 // [panel][steps of dim][nr]
@@ -158,14 +159,18 @@ struct Scratch {
 
 struct FullQuantKernels;  // full_quant_kernels.h
 
+using RowKernel = void(const RowBlock&, const Scratch&);
+
 struct Kernels {
     const char* name;
     int lanes;              // fp32 numbers a vector holds
     int nr;                 // columns of the register block
     bool paired[3];         // by the Dtype of the products: operands are pairs of bf16, not fp32
     // By the Dtype that keys and values have when they reach the products: f16, bf16 or (dequantised) f32.
-    void (*prefill[3])(const RowBlock&, const Scratch&);
-    void (*decode[3])(const RowBlock&, const Scratch&);
+    RowKernel* prefill[3];
+    RowKernel* decode[3];
+    // By the Dtype of stored codes that decode's products take as they are, see takes_codes(); null: none do.
+    RowKernel* decode_codes[kStoredDtypes];
     void (*merge)(const MergeBlock&);
     const FullQuantKernels* full_quant;
     // The building blocks, for tests.

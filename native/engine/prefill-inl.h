@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/bias-inl.h"
+#include "engine/decode-inl.h"
 #include "engine/finish-inl.h"
 #include "engine/softmax-inl.h"
 #include "engine/tile-inl.h"
@@ -37,9 +38,11 @@ public:
         }
         if (any_aside_) join_aside();
         for (int r = 0; r < rows_; r++) {
+            if (kPaired && is_extreme(r)) continue;
             finish_row(b_, 0, b_.row_begin + r, s_.out + r * ldo_,
                           {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]});
         }
+        if constexpr (kPaired) compute_extreme_rows();
     }
 
 private:
@@ -77,9 +80,36 @@ private:
             __builtin_memset(to, 0, sizeof(float) * ldq_);
         } else if constexpr (kPaired) {
             __builtin_memset(to, 0, sizeof(float) * ldq_);
-            copy_query(b_, 0, b_.row_begin + r, reinterpret_cast<uint16_t*>(to));
+            uint16_t* codes = reinterpret_cast<uint16_t*>(to);
+            copy_query(b_, 0, b_.row_begin + r, codes);
+            if (has_extremes(codes, 2 * ldq_)) extreme_rows_[r / 64] |= uint64_t{1} << r % 64;
         } else {
             widen_query(b_, 0, b_.row_begin + r, to);
+        }
+    }
+
+    // The pair instruction takes subnormal operands for 0, which shows in a score where the other factor is huge. Rows
+    // of such queries are computed in fp32, each by itself: the others keep the bits they would have without them.
+    static bool has_extremes(const uint16_t* query, int dim) {
+        constexpr uint16_t kHuge = (127 + 90) << 7, kInfinite = BF16::kExponent, kNormal = 1 << 7;
+        vh found = {};
+        for (int d = 0; d < dim; d += kLanes) {
+            const vh x = load<vh>(query + d) & uint16_t{0x7fff};
+            found |= reinterpret_cast<vh>(((x >= kHuge) & (x < kInfinite)) | ((x < kNormal) & (x != 0)));
+        }
+        return any(reinterpret_cast<vi>(extend(found)));
+    }
+
+    bool is_extreme(int r) const { return (extreme_rows_[r / 64] >> r % 64 & 1) != 0; }
+
+    void compute_extreme_rows() {
+        for (int r = 0; r < rows_; r++) {
+            if (!is_extreme(r)) continue;
+            const int64_t row = b_.row_begin + r;
+            const RowBlock single = single_row(b_, 0, row);
+            Decode<T> again(single, s_, true);
+            again.accumulate();
+            finish_row(b_, 0, row, again.out(0), again.state(0));
         }
     }
 
@@ -234,6 +264,7 @@ private:
     int ldo_ = 0, ldq_ = 0;
     bool any_aside_ = false;         // s_.aside holds sums
     Range ranges_[kMaxBlockRows / kMr];
+    uint64_t extreme_rows_[kMaxBlockRows / 64] = {};
 };
 
 template <class T, class Operand>

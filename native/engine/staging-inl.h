@@ -5,25 +5,10 @@
 // are put together, or dequantised to fp32, in a staging area, a tile at a time.
 #pragma once
 
-#include "engine/rows-inl.h"
-#include "formats/codes-inl.h"
+#include "engine/scales-inl.h"
 
 namespace acl_attn::engine {
 namespace {
-
-// One number of a scale's type.
-inline float read_number(Dtype dtype, const char* p) {
-    switch (dtype) {
-        case Dtype::f16: return load_wide_part<F16>(reinterpret_cast<const uint16_t*>(p), 1)[0];
-        case Dtype::bf16: return load_wide_part<BF16>(reinterpret_cast<const uint16_t*>(p), 1)[0];
-        case Dtype::e8m0: return load_wide_part<E8M0>(reinterpret_cast<const uint8_t*>(p), 1)[0];
-        default: {
-            float x;
-            __builtin_memcpy(&x, p, sizeof x);
-            return x;
-        }
-    }
-}
 
 inline void widen_stored(Dtype dtype, const char* p, float* to, int n) {
     const uint8_t* codes = reinterpret_cast<const uint8_t*>(p);
@@ -45,47 +30,7 @@ inline void for_chunks(const KvView& view, const char* row, Piece piece) {
     }
 }
 
-// The scales, or offsets, of one token after another.
-class TokenScales {
-public:
-    TokenScales(const ScaleView& view, int64_t prefix_len, int dim, float* numbers)
-        : v_(view), prefix_len_(prefix_len), dim_(dim), numbers_(numbers),
-          is_constant_(view.table == nullptr && view.token_stride == 0 &&
-                       (prefix_len == 0 || view.prefix == view.base)) {
-        if (exists() && is_constant_) read(v_.base);
-    }
-
-    bool exists() const { return v_.base != nullptr; }
-
-    // [dim], those of key t.
-    const float* at(int64_t t) {
-        if (is_constant_) return numbers_;
-        const int64_t own = t - prefix_len_;
-        if (own < 0) {
-            read(v_.prefix + t * v_.token_stride);
-        } else if (v_.table == nullptr) {
-            read(v_.base + own * v_.token_stride);
-        } else {
-            read(v_.base + v_.table[own / v_.block_size] * v_.block_stride + own % v_.block_size * v_.token_stride);
-        }
-        return numbers_;
-    }
-
-private:
-    void read(const char* p) {
-        for (int d = 0; d < dim_; d += v_.group, p += v_.group_stride) {
-            const vf x = splat(read_number(v_.dtype, p));
-            const int stop = dim_ - d < v_.group ? dim_ : d + v_.group;
-            for (int c = d; c < stop; c += kLanes) store_part(numbers_ + c, x, stop - c);
-        }
-    }
-
-    const ScaleView& v_;
-    const int64_t prefix_len_;
-    const int dim_;
-    float* const numbers_;  // [dim]
-    const bool is_constant_;
-};
+inline bool is_cut(const KvView& view) { return view.chunk < view.dim; }
 
 // T: what the staged rows are made of, F32 for dequantised ones.
 template <class T>
@@ -164,6 +109,34 @@ public:
 private:
     const RowBlock& b_;
     Staging<T> keys_, values_;
+};
+
+// Both operands' rows of codes that the products take as they are: only chunks that lie apart are brought together.
+class JoinedCodes {
+public:
+    JoinedCodes(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch) {}
+
+    void stage(int64_t first_key, int count, const void** keys, const void** values) const {
+        join(b_.key, b_.key_addition.prefix, first_key, count, s_.key_staging, keys);
+        join(b_.value, b_.value_addition.prefix, first_key, count, s_.value_staging, values);
+    }
+
+private:
+    void join(const KvView& own, const KvView& prefix, int64_t first_key, int count, void* memory,
+              const void** rows) const {
+        char* to = static_cast<char*>(memory);
+        for (int i = 0; i < count; i++, to += own.dim) {
+            const KvView& view = first_key + i < b_.prefix_len ? prefix : own;
+            if (!is_cut(view)) continue;
+            for_chunks(view, static_cast<const char*>(rows[i]), [&](const char* p, int d, int n) {
+                __builtin_memcpy(to + bytes_of(view.dtype, d), p, static_cast<size_t>(bytes_of(view.dtype, n)));
+            });
+            rows[i] = to;
+        }
+    }
+
+    const RowBlock& b_;
+    const Scratch& s_;
 };
 
 }  // namespace

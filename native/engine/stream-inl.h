@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The products of decode: keys and values go through registers once, as dot products and scaled sums for all rows of
-// the block, without packing. The work is bound by memory, so all arithmetic is fp32.
+// the block, without packing. The work is bound by memory, so all arithmetic is fp32. Stored codes are taken as they
+// are: to write them down as fp32 first took almost as long as the products.
 #pragma once
 
 #include "engine/gemm-inl.h"
-#include "engine/half-inl.h"
+#include "formats/codes-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -32,11 +33,12 @@ template <class T, int kRows>
 __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const void* const* keys,
                                         int64_t offset, int count, float scale, float* scores, ptrdiff_t lds) {
     constexpr int kKeys = kLanes / kRows;
-    using Element = typename T::Element;
+    using Element = typename Row<T>::Element;
     const Element* key[kKeys];
 #pragma GCC unroll 16
     for (int k = 0; k < kKeys; k++) {
-        key[k] = elements<T>(static_cast<const char*>(keys[k < count ? k : count - 1]) + offset);
+        const char* row = static_cast<const char*>(keys[k < count ? k : count - 1]) + offset;
+        key[k] = reinterpret_cast<const Element*>(row);
     }
     vf acc[kLanes];
 #pragma GCC unroll 16
@@ -47,7 +49,7 @@ __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int d
         for (int r = 0; r < kRows; r++) row[r] = load<vf>(query + r * ldq + d);
 #pragma GCC unroll 16
         for (int k = 0; k < kKeys; k++) {
-            const vf x = load_key(key[k] + d);
+            const vf x = load_key(Row<T>::at(key[k], d));
 #pragma GCC unroll 4
             for (int r = 0; r < kRows; r++) acc[r * kKeys + k] = fma(row[r], x, acc[r * kKeys + k]);
         }
@@ -84,12 +86,12 @@ __attribute__((noinline)) void add_scaled_values(const float* probabilities, ptr
     }
     for (int k = 0; k < count; k++) {
         upcoming.fetch(k);
-        const typename T::Element* value = elements<T>(values[k]) + column;
+        const auto* value = Row<T>::at(static_cast<const typename Row<T>::Element*>(values[k]), column);
         vf x[kUsed];
 #pragma GCC unroll 4
         for (int c = 0; c < kUsed; c++) {
-            x[c] = c + 1 == kUsed && tail != 0 ? load_wide_part<T>(value + c * kLanes, tail)
-                                               : load_wide<T>(value + c * kLanes);
+            const auto* p = Row<T>::at(value, c * kLanes);
+            x[c] = c + 1 == kUsed && tail != 0 ? load_wide_part<T>(p, tail) : load_wide<T>(p);
         }
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; r++) {

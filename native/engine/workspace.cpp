@@ -11,7 +11,24 @@ namespace {
 
 size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+// Whether the scales are of channels, the same for all tokens, or of tokens, the same for all channels.
+bool is_foldable(const Problem& p, const Dequant& dequant, int32_t dim, int64_t Sequence::*own,
+                 int64_t Sequence::*prefix) {
+    if (!dequant.has_scale || dequant.has_offset) return false;
+    if (dequant.layout.group >= dim) return true;
+    const auto shares_with_prefix = [&](const Sequence& s) { return s.*own == s.*prefix; };
+    return dequant.layout.token_stride == 0 && !dequant.layout.paged &&
+           (p.prefix_len == 0 || std::all_of(p.sequences.begin(), p.sequences.end(), shares_with_prefix));
+}
+
 }  // namespace
+
+bool takes_codes(const Problem& p) {
+    return is_quantised(p) && p.kv_dtype != Dtype::f4_e2m1 &&
+           is_foldable(p, p.key_dequant, p.dim, &Sequence::key_scale_offset, &Sequence::prefix_key_scale_offset) &&
+           is_foldable(p, p.value_dequant, p.dim_v, &Sequence::value_scale_offset,
+                       &Sequence::prefix_value_scale_offset);
+}
 
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
     const size_t lanes = static_cast<size_t>(kernels.lanes);
@@ -41,8 +58,8 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     if (is_key_staged(problem)) s.key_staging = arena.take<char>(tile * dim * size);
     if (is_value_staged(problem)) s.value_staging = arena.take<char>(tile * dim_v * size);
     if (is_quantised(problem)) {
-        s.key_scales = arena.take<float>(2 * dim);
-        s.value_scales = arena.take<float>(2 * dim_v);
+        s.key_scales = arena.take<float>(std::max<size_t>(2 * dim, kStreamKeys));
+        s.value_scales = arena.take<float>(std::max<size_t>(2 * dim_v, kStreamKeys));
     }
     if (prefill_rows > 0) {
         const bool paired = kernels.paired[static_cast<int>(product_dtype(problem))];

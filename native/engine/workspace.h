@@ -34,6 +34,10 @@ inline bool is_value_staged(const Problem& p) {
     return is_cut || is_quantised(p);
 }
 
+// Whether few rows are computed from stored codes where they lie, their scales moved to other factors. Offsets are not:
+// taken out of the sum, they would cancel with it.
+bool takes_codes(const Problem& problem);
+
 class Arena {
 public:
     static constexpr size_t kAlignment = 64;

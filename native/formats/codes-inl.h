@@ -9,6 +9,8 @@
 // 4-bit codes share a byte; p is the first one's byte. They touch only the bytes of the n elements.
 #pragma once
 
+#include <type_traits>
+
 #include "engine/half-inl.h"
 #include "formats/hifloat8.h"
 
@@ -33,6 +35,21 @@ struct I4 {
 struct E2M1 {
     static constexpr int kBits = 4;
 };
+
+// Rows of numbers as products meet them: what their elements are, and where element d is.
+template <class T, class = void>
+struct Row {
+    using Element = typename T::Element;
+    static const Element* at(const Element* row, int d) { return row + d; }
+};
+// Rows of codes; d is even where two share a byte.
+template <class T>
+struct Row<T, std::void_t<decltype(T::kBits)>> {
+    using Element = uint8_t;
+    static const Element* at(const Element* row, int d) { return row + d * T::kBits / 8; }
+};
+template <class T>
+constexpr bool is_code = sizeof(typename Row<T>::Element) == 1;
 
 // GCC 12 makes several shuffles of __builtin_convertvector here.
 inline vu widen_bits(vb v) {

@@ -53,11 +53,13 @@ struct Case {
     int64_t q_len, kv_len;
     bool causal;
     int32_t block_size = 0;
+    Dtype kv_dtype = dtype;  // stored keys and values have a scale for each channel
 };
 
 void bench(const Case& c) {
     Problem p;
-    p.dtype = p.kv_dtype = p.out_dtype = c.dtype;
+    p.dtype = p.out_dtype = c.dtype;
+    p.kv_dtype = c.kv_dtype;
     p.heads = c.heads;
     p.kv_heads = c.kv_heads;
     p.dim = p.dim_v = c.dim;
@@ -93,14 +95,24 @@ void bench(const Case& c) {
         return x;
     };
     const Codes q = fill(c.batch * c.q_len * c.heads * c.dim);
-    const Codes k = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
-    const Codes v = fill(c.batch * c.kv_len * c.kv_heads * c.dim);
+    const int64_t stored = c.batch * c.kv_len * c.kv_heads * c.dim;
+    Codes k = fill(stored), v = fill(stored);
+    const std::vector<float> scales(static_cast<size_t>(c.kv_heads * c.dim), 0.01f);
+    if (c.kv_dtype != c.dtype) {
+        for (Codes* codes : {&k, &v}) {
+            for (uint16_t& two : *codes) two &= 0x3f3f;  // no infinity, no NaN
+        }
+        p.key_dequant.has_scale = p.value_dequant.has_scale = true;
+        p.key_dequant.layout.head_stride = p.value_dequant.layout.head_stride = c.dim;
+        p.key_dequant.layout.group_stride = p.value_dequant.layout.group_stride = 1;
+    }
     Codes out(q.size());
     const void *key = k.data(), *value = v.data();
     Operands operands;
     operands.query = q.data();
     operands.key = &key;
     operands.value = &value;
+    operands.key_scale = operands.value_scale = scales.data();
     operands.block_table = table.data();
     operands.out = out.data();
     const auto plan = Attention::plan(p);
@@ -116,7 +128,7 @@ void bench(const Case& c) {
     std::sort(times.begin(), times.end());
     const double median = times[times.size() / 2];
     const double flops = 4.0 * c.dim * c.heads * static_cast<double>(pairs);
-    const double bytes = 4.0 * c.dim * c.kv_heads * static_cast<double>(c.kv_len) * c.batch;
+    const double bytes = 2.0 * static_cast<double>(bytes_of(c.kv_dtype, stored));
     std::printf("%-34s %10.1f us (min %10.1f) %8.1f GFLOP/s %7.2f GB/s of K and V\n", c.name, median * 1e6,
                 times[0] * 1e6, flops / median * 1e-9, bytes / median * 1e-9);
     std::fflush(stdout);
@@ -132,7 +144,7 @@ int main(int argc, char** argv) {
         }
     }
     std::printf("%s, %d threads (%s)\n", target_name(target_in_use()), thread_count(), cpu_features().c_str());
-    const Dtype f16 = Dtype::f16, bf16 = Dtype::bf16;
+    const Dtype f16 = Dtype::f16, bf16 = Dtype::bf16, i8 = Dtype::i8;
     const Case cases[] = {
         {"prefill bf16 s1024", bf16, 1, 32, 32, 128, 1024, 1024, false},
         {"prefill bf16 s1024 causal", bf16, 1, 32, 32, 128, 1024, 1024, true},
@@ -148,7 +160,15 @@ int main(int argc, char** argv) {
         {"decode bf16 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false},
         {"decode bf16 b8 kv8192 32:8 paged", bf16, 8, 32, 8, 128, 1, 8192, false, 16},
         {"decode fp16 b8 kv8192 32:8", f16, 8, 32, 8, 128, 1, 8192, false},
+        {"decode i8 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8},
+        {"decode i8 b8 kv8192 32:8 paged", bf16, 8, 32, 8, 128, 1, 8192, false, 16, i8},
+        {"decode e4m3 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3},
+        {"decode hif8 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::hif8},
+        {"decode i4 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4},
+        {"decode i8 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false, 0, i8},
+        {"prefill i8 s1024", bf16, 1, 32, 32, 128, 1024, 1024, false, 0, i8},
         {"decode bf16 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false},
+        {"decode i8 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false, 0, i8},
         {"decode bf16 b1 kv256 32:8", bf16, 1, 32, 8, 128, 1, 256, false},
         {"decode bf16 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false},
         {"decode fp16 b1 h1 kv1 d16", f16, 1, 1, 1, 16, 1, 1, false},

@@ -73,6 +73,8 @@ void accuracy() {
     };
     const std::vector<Numbers> bf16 = {
         {"subnormals", sized(1), sized(1), sized(1.1e-38)},
+        {"subnormal keys", sized(1e36), sized(1e-38), normal, 30.0f},
+        {"subnormal queries", sized(1e-38), sized(1e36), normal, 30.0f},
         {"tiny", sized(1e-15), sized(1e-15), sized(1e-37), 1e30f},
         {"near the limit", sized(1e18), sized(1e18), sized(3.3e38), 1e-36f},
         {"near the limit, positive", normal, normal, [](Random&, int64_t, int64_t) { return 3.38e38f; }},

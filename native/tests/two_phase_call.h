@@ -109,10 +109,13 @@ public:
     Objects() = default;
     Objects(const Objects&) = delete;
     Objects& operator=(const Objects&) = delete;
-    ~Objects() {
+    ~Objects() { destroy_all(); }
+
+    void destroy_all() {
         for (const aclTensorList* list : lists_) aclDestroyTensorList(list);
         for (const aclTensor* tensor : tensors_) aclDestroyTensor(tensor);
         for (const aclIntArray* array : arrays_) aclDestroyIntArray(array);
+        lists_.clear(), tensors_.clear(), arrays_.clear();
     }
 
     const aclTensor* tensor(const Dims& dims, aclDataType type, const void* data) {

@@ -2,14 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random calls, most of them wrong in one or two ways, on buffers that are exactly as large as their tensors say.
-// Whatever phase one accepts is run. Nothing may crash, hang, touch memory beyond a buffer (build with
+// Whatever phase one accepts is run, through any of the entry points; sometimes what device tensors hold changes, or
+// all objects are destroyed, between the phases. Nothing may crash, hang, touch memory beyond a buffer (build with
 // -fsanitize=address), or be refused without a message. Usage: two_phase_fuzz [calls] [seed]
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <random>
+#include <tuple>
 
+#include "aclnnop/aclnn_fused_infer_attention_score.h"
+#include "aclnnop/aclnn_fused_infer_attention_score_v2.h"
+#include "aclnnop/aclnn_fused_infer_attention_score_v3.h"
+#include "aclnnop/aclnn_fused_infer_attention_score_v4.h"
 #include "two_phase_scenario.h"
 
 using namespace two_phase;
@@ -60,12 +67,23 @@ class Memory {
 public:
     void* exactly(size_t bytes) {
         blocks_.push_back(std::make_unique<char[]>(bytes));
+        sizes_.push_back(bytes);
         for (size_t i = 0; i < bytes; ++i) blocks_.back()[i] = static_cast<char>(random_bits());
         return blocks_.back().get();
     }
 
+    // Fills the buffers of at most so many bytes with other numbers.
+    void scramble(size_t largest) {
+        for (size_t b = 0; b < blocks_.size(); ++b) {
+            for (size_t i = 0; i < sizes_[b] && sizes_[b] <= largest; ++i) {
+                blocks_[b][i] = static_cast<char>(random_bits());
+            }
+        }
+    }
+
 private:
     std::vector<std::unique_ptr<char[]>> blocks_;
+    std::vector<size_t> sizes_;
 };
 
 static Scenario random_scenario() {
@@ -177,11 +195,55 @@ static Dims in_layout(const Scenario& s, const Axes& extent) {
     return dims_of(s.layout.substr(0, s.layout.find('_')), extent);
 }
 
+// Keys and values in a type of their own, and their scales.
+static void store_codes(Prepared& p, const Scenario& s, Memory& memory) {
+    if (s.kv == Kv::list) return;
+    Arguments& a = p.arguments;
+    const int64_t batch = s.batch(), tokens = s.paged() ? 24 : 13;
+    int64_t keys = 0;
+    for (const int64_t length : s.kv_len) keys += length;
+    const int64_t blocks = s.paged() ? static_cast<int64_t>(p.table.size()) : 0;
+    const aclDataType type = pick<aclDataType>({ACL_INT8, ACL_INT8, ACL_INT4, ACL_HIFLOAT8, ACL_FLOAT8_E4M3FN});
+    const int64_t mode = below(s.paged() ? 6 : 4);
+    const auto codes = [&](int64_t dim) {
+        const Dims dims = s.kv == Kv::paged3   ? Dims{blocks, s.block_size, s.kv_heads * dim}
+                          : s.kv == Kv::paged4 ? Dims{blocks, s.kv_heads, s.block_size, dim}
+                          : s.kv == Kv::paged5
+                              ? Dims{blocks, s.kv_heads, dim / 16, s.block_size, 16}
+                              : in_layout(s, {batch, s.packed() ? keys : s.skv, s.kv_heads, dim});
+        return p.objects.list({fresh(p, memory, dims, type)});
+    };
+    const auto scale = [&](int64_t dim) {
+        switch (mode) {
+            case 0: return fresh(p, memory, chance(2) ? Dims{1} : Dims{s.kv_heads, dim}, s.type);
+            case 1: return fresh(p, memory, {batch, tokens}, ACL_FLOAT);
+            case 2: return fresh(p, memory, {s.kv_heads}, s.type);
+            case 3: return fresh(p, memory, {batch, s.kv_heads, tokens}, ACL_FLOAT);
+            case 4: return fresh(p, memory, {blocks, s.block_size}, ACL_FLOAT);
+            default: return fresh(p, memory, {blocks, s.kv_heads, s.block_size}, ACL_FLOAT);
+        }
+    };
+    a.key = codes(s.dim);
+    a.value = codes(s.dim_v);
+    if (chance(6) && mode < 2 && s.dim == s.dim_v) {  // in one tensor, as older programs have them
+        a.antiquant_mode = mode;
+        a.antiquant_scale = mode == 0 ? fresh(p, memory, {2, s.kv_heads, s.dim}, s.type)
+                                      : fresh(p, memory, {2, batch, tokens}, ACL_FLOAT);
+        return;
+    }
+    a.key_antiquant_mode = a.value_antiquant_mode = mode;
+    a.key_antiquant_scale = scale(s.dim);
+    a.value_antiquant_scale = scale(s.dim_v);
+    if (chance(3)) {
+        a.key_antiquant_offset = scale(s.dim);
+        a.value_antiquant_offset = scale(s.dim_v);
+    }
+}
+
 // The parameters of a feature, in shapes that fit the scenario (which may still not go together with it).
 static void add_feature(Prepared& p, const Scenario& s, Memory& memory) {
     Arguments& a = p.arguments;
     const int64_t batch = s.batch();
-    const int64_t tokens = s.paged() ? 16 : 13;
     const auto make = [&](const Dims& dims, aclDataType type) { return fresh(p, memory, dims, type); };
     switch (below(9)) {
         case 0: a.pse_shift = make({chance(2) ? 1 : batch, s.heads, chance(2) ? 1 : 40, 60}, s.type); break;
@@ -218,30 +280,7 @@ static void add_feature(Prepared& p, const Scenario& s, Memory& memory) {
             a.quant_scale2 = make(chance(2) ? Dims{1} : Dims{s.heads, s.dim_v}, ACL_FLOAT);
             break;
         }
-        default: {  // stored keys and values
-            if (s.kv != Kv::dense) break;
-            int64_t keys = 0;
-            for (const int64_t length : s.kv_len) keys += length;
-            const Axes extent{batch, s.packed() ? keys : s.skv, s.kv_heads, s.dim};
-            const aclDataType type = pick<aclDataType>({ACL_INT8, ACL_HIFLOAT8, ACL_FLOAT8_E4M3FN});
-            Axes value_extent = extent;
-            value_extent.d = s.dim_v;
-            a.key = p.objects.list({make(in_layout(s, extent), type)});
-            a.value = p.objects.list({make(in_layout(s, value_extent), type)});
-            const int64_t mode = below(4);
-            a.key_antiquant_mode = a.value_antiquant_mode = mode;
-            const auto scale = [&](int64_t dim) {
-                switch (mode) {
-                    case 0: return make(chance(2) ? Dims{1} : Dims{s.kv_heads, dim}, s.type);
-                    case 1: return make({batch, tokens}, ACL_FLOAT);
-                    case 2: return make({s.kv_heads}, s.type);
-                    default: return make({batch, s.kv_heads, tokens}, ACL_FLOAT);
-                }
-            };
-            a.key_antiquant_scale = scale(s.dim);
-            a.value_antiquant_scale = scale(s.dim_v);
-            break;
-        }
+        default: store_codes(p, s, memory); break;
     }
 }
 
@@ -250,23 +289,24 @@ static void mutate(Prepared& p, const Scenario& s, Memory& memory) {
     static const std::vector<const aclTensor * Arguments::*> tensors = {
         &Arguments::query,        &Arguments::atten_mask,      &Arguments::block_table,      &Arguments::attention_out,
         &Arguments::softmax_lse,  &Arguments::pse_shift,       &Arguments::query_rope,       &Arguments::learnable_sink,
-        &Arguments::quant_scale2, &Arguments::kv_padding_size, &Arguments::key_shared_prefix};
+        &Arguments::quant_scale2, &Arguments::kv_padding_size, &Arguments::key_shared_prefix,
+        &Arguments::key_antiquant_scale, &Arguments::value_antiquant_scale, &Arguments::value_antiquant_offset,
+        &Arguments::quant_offset2, &Arguments::key_rope, &Arguments::deq_scale1, &Arguments::dequant_scale_query};
     static const std::vector<int64_t Arguments::*> numbers = {
         &Arguments::num_heads,         &Arguments::num_key_value_heads, &Arguments::pre_tokens, &Arguments::next_tokens,
         &Arguments::sparse_mode,       &Arguments::inner_precise,       &Arguments::block_size, &Arguments::pse_type,
-        &Arguments::key_antiquant_mode};
+        &Arguments::key_antiquant_mode, &Arguments::value_antiquant_mode, &Arguments::query_quant_mode,
+        &Arguments::antiquant_mode};
     static const std::vector<const aclIntArray * Arguments::*> arrays = {
         &Arguments::actual_seq_lengths, &Arguments::actual_seq_lengths_kv, &Arguments::q_start_idx};
-    switch (below(10)) {
+    switch (below(12)) {
         case 0: a.*pick(tensors) = random_tensor(p.objects, memory); break;
         case 1:
         case 2: {
-            const auto member = tensors[static_cast<size_t>(below(5))];
+            const auto member = chance(2) ? tensors[static_cast<size_t>(below(5))] : pick(tensors);
             if (a.*member == nullptr) break;
-            const aclDataType type = member == &Arguments::softmax_lse   ? ACL_FLOAT
-                                     : member == &Arguments::block_table ? ACL_INT32
-                                     : member == &Arguments::atten_mask  ? ACL_BOOL
-                                                                         : s.type;
+            aclDataType type = s.type;
+            if (aclGetDataType(a.*member, &type) != 0) break;
             if (count(shape_of(a.*member)) < 100000) a.*member = altered(shape_of(a.*member), type, p.objects, memory);
             break;
         }
@@ -286,6 +326,8 @@ static void mutate(Prepared& p, const Scenario& s, Memory& memory) {
                 static_cast<int32_t>(pick(kNumbers));
             break;
         }
+        case 9: a.scale_value = pick<double>({0.0, -1.0, 1e39, double{NAN}, double{INFINITY}, 1e-300}); break;
+        case 10: a.softmax_lse_flag = !a.softmax_lse_flag; break;
         default: a.attention_out = chance(2) ? a.query : a.softmax_lse; break;
     }
 }
@@ -333,6 +375,59 @@ static void compare_report(const Arguments& a, aclAttnProfile profile, aclAttnRu
     aclAttnSetRules(ACL_ATTN_RULES_UNSET);
 }
 
+// Phase one of an older entry point, which has the first of the newest one's parameters.
+static aclnnStatus phase_one_of(int version, const Arguments& a, uint64_t* size, aclOpExecutor** executor) {
+    std::string layout = a.input_layout;
+    const auto inputs = std::make_tuple(
+        a.query, a.key, a.value, a.pse_shift, a.atten_mask, a.actual_seq_lengths, a.actual_seq_lengths_kv, a.deq_scale1,
+        a.quant_scale1, a.deq_scale2, a.quant_scale2, a.quant_offset2, a.antiquant_scale, a.antiquant_offset,
+        a.block_table, a.query_padding_size, a.kv_padding_size);
+    const auto of_v2 = std::make_tuple(a.key_antiquant_scale, a.key_antiquant_offset, a.value_antiquant_scale,
+                                       a.value_antiquant_offset, a.key_shared_prefix, a.value_shared_prefix,
+                                       a.actual_shared_prefix_len);
+    const auto of_v3 = std::make_tuple(a.query_rope, a.key_rope, a.key_rope_antiquant_scale);
+    const auto of_v4 = std::make_tuple(a.dequant_scale_query, a.learnable_sink);
+    const auto attributes = std::make_tuple(a.num_heads, a.scale_value, a.pre_tokens, a.next_tokens, layout.data(),
+                                            a.num_key_value_heads, a.sparse_mode, a.inner_precise, a.block_size,
+                                            a.antiquant_mode, a.softmax_lse_flag);
+    const auto modes = std::make_tuple(a.key_antiquant_mode, a.value_antiquant_mode);
+    const auto last = std::make_tuple(a.attention_out, a.softmax_lse, size, executor);
+    const auto ask = [](auto phase_one, const auto&... parts) {
+        return std::apply(phase_one, std::tuple_cat(parts...));
+    };
+    switch (version) {
+        case 1: return ask(aclnnFusedInferAttentionScoreGetWorkspaceSize, inputs, attributes, last);
+        case 2: return ask(aclnnFusedInferAttentionScoreV2GetWorkspaceSize, inputs, of_v2, attributes, modes, last);
+        case 3:
+            return ask(aclnnFusedInferAttentionScoreV3GetWorkspaceSize, inputs, of_v2, of_v3, attributes, modes, last);
+        case 4:
+            return ask(aclnnFusedInferAttentionScoreV4GetWorkspaceSize, inputs, of_v2, of_v3, of_v4, attributes, modes,
+                       std::make_tuple(a.query_quant_mode), last);
+        default: return a.phase_one(size, executor);
+    }
+}
+
+// Plans and runs; what happens in between is not the plan's fault.
+static aclnnStatus call_and_interfere(Prepared& p, Memory& memory) {
+    const int version = chance(3) ? static_cast<int>(1 + below(4)) : 5;
+    uint64_t size = 0;
+    aclOpExecutor* executor = nullptr;
+    if (const aclnnStatus status = phase_one_of(version, p.arguments, &size, &executor)) return status;
+    if (chance(8)) {
+        memory.scramble(64);  // padding sizes and the like
+        for (int32_t& entry : p.table) {
+            if (chance(3)) entry = static_cast<int32_t>(pick(kNumbers));
+        }
+    }
+    if (chance(8)) p.objects.destroy_all();  // the plan has what it needs
+    aclnnStatus (*const run[])(void*, uint64_t, aclOpExecutor*, aclrtStream) = {
+        aclnnFusedInferAttentionScore, aclnnFusedInferAttentionScoreV2, aclnnFusedInferAttentionScoreV3,
+        aclnnFusedInferAttentionScoreV4, aclnnFusedInferAttentionScoreV5};
+    const auto workspace = std::make_unique<char[]>(size + 1);
+    if (const aclnnStatus status = run[version - 1](workspace.get(), size, executor, nullptr)) return status;
+    return aclrtSynchronizeStream(nullptr);
+}
+
 int main(int argc, char** argv) {
     const int64_t calls = argc > 1 ? std::atoll(argv[1]) : 20000;
     random_bits.seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20250901);
@@ -349,7 +444,7 @@ int main(int argc, char** argv) {
             compare_report(p.arguments, static_cast<aclAttnProfile>(below(ACL_ATTN_PROFILE_COUNT)),
                            static_cast<aclAttnRules>(below(2)), n);
             recent_message();
-            const aclnnStatus status = call(p.arguments);
+            const aclnnStatus status = call_and_interfere(p, memory);
             ++outcomes[status];
             expect(status == 0 || !recent_message().empty(), "a message with call " + std::to_string(n));
         }

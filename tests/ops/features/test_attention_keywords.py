@@ -63,6 +63,21 @@ def _out_quant(dtype: str) -> tuple[Call, dict[str, Any]]:
     return Call("BSND", **SIZES), {"out_quant": acl_attn.OutQuant(30.0, 1.0, dtype)}
 
 
+def _full_quant(scheme: str) -> tuple[Call, dict[str, Any]]:
+    if scheme == "per_tensor":
+        call = Call("BSND", **SIZES, scheme=scheme, q_format="int8")
+        given = arguments(call)
+        scales = {"score_scale": "deq_scale1", "p_scale": "quant_scale1", "out_scale": "deq_scale2"}
+    else:
+        call = Call("TND", **SIZES, scheme=scheme, q_format="float8_e4m3fn")
+        given = arguments(call)
+        scales = {"query_scale": "dequant_scale_query"}
+        scales.update(key_scale="key_antiquant_scale", value_scale="value_antiquant_scale")
+    keywords = {"q_lengths": [5, 5], "kv_lengths": [40, 40], "mask": "causal"}
+    made = {field: given[name] for field, name in scales.items()}
+    return call, {"full_quant": acl_attn.FullQuant(scheme, **made, dtype="float16"), **keywords}
+
+
 CASES: dict[str, tuple[Call, dict[str, Any]]] = {
     "rope": _rope(),
     "bias": _bias(),
@@ -76,6 +91,8 @@ CASES: dict[str, tuple[Call, dict[str, Any]]] = {
     "kv_quant-token": _kv_quant((1, 1), "float8_e4m3fn"),
     "kv_quant-mixed": _kv_quant((0, 1), "int4"),
     "kv_quant-group": _kv_quant((6, 6), "float4_e2m1fn"),
+    "full_quant-per_tensor": _full_quant("per_tensor"),
+    "full_quant-mxfp8": _full_quant("mxfp8"),
     "out_quant-int8": _out_quant("int8"),
     "out_quant-fp8": _out_quant("float8_e4m3fn"),
 }
@@ -89,7 +106,7 @@ def test_keyword(name: str) -> None:
     out, lse = acl_attn.attention(*operands, return_lse=True, **keywords)
     want, want_lse = reference.attention(*operands, return_lse=True, **keywords)
     assert_close(np.asarray(lse), want_lse, name="lse")
-    if name.startswith("out_quant"):
+    if name.startswith(("full_quant", "out_quant")):
         assert_within_a_step(out, want, name="out", noise=1e-4, exact=0.95)
     else:
         assert_close(out, want, name="out")

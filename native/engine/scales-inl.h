@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The scales, and offsets, of stored keys and values, read as fp32.
+#pragma once
+
+#include "engine/rows-inl.h"
+#include "formats/codes-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+// One number of a scale's type.
+inline float read_number(Dtype dtype, const char* p) {
+    switch (dtype) {
+        case Dtype::f16: return load_wide_part<F16>(reinterpret_cast<const uint16_t*>(p), 1)[0];
+        case Dtype::bf16: return load_wide_part<BF16>(reinterpret_cast<const uint16_t*>(p), 1)[0];
+        case Dtype::e8m0: return load_wide_part<E8M0>(reinterpret_cast<const uint8_t*>(p), 1)[0];
+        default: {
+            float x;
+            __builtin_memcpy(&x, p, sizeof x);
+            return x;
+        }
+    }
+}
+
+// Whether all tokens have the same numbers.
+inline bool is_constant(const ScaleView& view, int64_t prefix_len) {
+    return view.table == nullptr && view.token_stride == 0 && (prefix_len == 0 || view.prefix == view.base);
+}
+
+// Where the numbers of key t begin.
+inline const char* scale_address(const ScaleView& view, int64_t prefix_len, int64_t t) {
+    const int64_t own = t - prefix_len;
+    if (own < 0) return view.prefix + t * view.token_stride;
+    if (view.table == nullptr) return view.base + own * view.token_stride;
+    const int64_t block = view.table[own / view.block_size];
+    return view.base + block * view.block_stride + own % view.block_size * view.token_stride;
+}
+
+// The numbers at p for channels [0, dim), up to a whole vector.
+inline void read_channels(const ScaleView& view, const char* p, int dim, float* to) {
+    for (int d = 0; d < dim; d += view.group, p += view.group_stride) {
+        const vf x = splat(read_number(view.dtype, p));
+        const int stop = dim - d < view.group ? dim : d + view.group;
+        for (int c = d; c < stop; c += kLanes) store_part(to + c, x, stop - c);
+    }
+}
+
+// The numbers of one token after another.
+class TokenScales {
+public:
+    TokenScales(const ScaleView& view, int64_t prefix_len, int dim, float* numbers)
+        : v_(view), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), is_constant_(is_constant(view, prefix_len)) {
+        if (exists() && is_constant_) read_channels(v_, v_.base, dim_, numbers_);
+    }
+
+    bool exists() const { return v_.base != nullptr; }
+
+    // [dim], those of key t.
+    const float* at(int64_t t) {
+        if (!is_constant_) read_channels(v_, scale_address(v_, prefix_len_, t), dim_, numbers_);
+        return numbers_;
+    }
+
+private:
+    const ScaleView& v_;
+    const int64_t prefix_len_;
+    const int dim_;
+    float* const numbers_;  // [dim]
+    const bool is_constant_;
+};
+
+// Scales of codes that a product takes as they are: those of channels go to its other factor or to its sum, those of
+// tokens to scores or probabilities. There is one kind or the other (workspace.h: takes_codes).
+class FoldedScales {
+public:
+    // `numbers`: as Scratch::key_scales.
+    FoldedScales(const ScaleView& view, int64_t prefix_len, int dim, float* numbers)
+        : v_(view), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), of_channels_(is_constant(view, prefix_len)) {
+        if (of_channels_) {
+            read_channels(v_, v_.base, dim_, numbers_);
+        } else {
+            for (int i = 0; i < kStreamKeys; i++) numbers_[i] = 0.0f;
+        }
+    }
+
+    bool of_channels() const { return of_channels_; }
+
+    void scale_channels(float* x) const {
+        for (int d = 0; d < dim_; d += kLanes) {
+            store_part(x + d, load_part<vf>(x + d, dim_ - d) * load_part<vf>(numbers_ + d, dim_ - d), dim_ - d);
+        }
+    }
+
+    // Those of `count` keys from first_key on, into numbers [begin, begin + count) of a tile.
+    float* read_tokens(int64_t first_key, int begin, int count) {
+        for (int k = 0; k < count; k++) {
+            numbers_[begin + k] = read_number(v_.dtype, scale_address(v_, prefix_len_, first_key + k));
+        }
+        return numbers_;
+    }
+
+    // scores[c] *= number c of the tile.
+    void scale_tokens(int begin, int end, float* scores) const {
+        for (int c = begin; c < end; c += kLanes) store(scores + c, load<vf>(scores + c) * load<vf>(numbers_ + c));
+    }
+
+private:
+    const ScaleView& v_;
+    const int64_t prefix_len_;
+    const int dim_;
+    float* const numbers_;
+    const bool of_channels_;
+};
+
+}  // namespace
+}  // namespace acl_attn::engine
