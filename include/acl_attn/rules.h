@@ -35,7 +35,8 @@ ACL_FUNC_VISIBILITY const char *aclAttnGetProfileName(aclAttnProfile profile);
 /* ACL_ERROR_INVALID_PARAM for a name that no profile has. */
 ACL_FUNC_VISIBILITY aclError aclAttnFindProfile(const char *name, aclAttnProfile *profile);
 /* The profile that phase one uses for calls prepared under the device: what was set here, or else the environment
- * variable ACL_ATTN_PROFILE as it was at first use, or else ascend950. */
+ * variable ACL_ATTN_PROFILE as it was at first use, or else ascend950. Phase one refuses calls while the variable holds
+ * a name that no profile has and nothing was set here; so it does with ACL_ATTN_RULES below. */
 ACL_FUNC_VISIBILITY aclError aclAttnGetProfile(int32_t deviceId, aclAttnProfile *profile);
 /* For calls prepared from now on. */
 ACL_FUNC_VISIBILITY aclError aclAttnSetProfile(int32_t deviceId, aclAttnProfile profile);
@@ -47,7 +48,7 @@ typedef enum {
     ACL_ATTN_RULES_UNSET = -1
 } aclAttnRules;
 
-/* What was set here, or else newest if the environment variable ACL_ATTN_RULES is "newest" at first use. */
+/* What was set here, or else what the environment variable ACL_ATTN_RULES ("page" or "newest") was at first use. */
 ACL_FUNC_VISIBILITY aclAttnRules aclAttnGetRules(void);
 ACL_FUNC_VISIBILITY aclError aclAttnSetRules(aclAttnRules rules);
 

@@ -42,7 +42,7 @@ const char* stage_name(Tier tier) {
     return "";
 }
 
-// Both are part of an id: "MASK-C-06".
+// The group is the beginning of an id: "MASK-C-06".
 const char* group_name(const char* id) {
     static constexpr const char* kGroups[][2] = {
         {"API-", "FrontLayer"},      {"COM-", "Common"},          {"MASK-", "AttentionMask"}, {"ASL-", "ActualSeqLen"},
@@ -57,6 +57,7 @@ const char* group_name(const char* id) {
     return "";
 }
 
+// The degree is the letter in an id's middle.
 const char* degree_name(const char* id) {
     const char* letter = std::strchr(id, '-');
     switch (letter == nullptr ? '\0' : letter[1]) {
@@ -68,21 +69,33 @@ const char* degree_name(const char* id) {
     }
 }
 
-constexpr const char* kOp = "fused_infer_attention_score";
+constexpr const char* kFia = "fused_infer_attention_score";
 
 aclAttnRule rule_of(const ops::Rule<fia::Case>& rule) {
-    return {kOp,       rule.id,        group_name(rule.id),   degree_name(rule.id), stage_name(rule.tier),
-            rule.parameter, rule.text, nullptr,               rule.scope.profiles,  rule.scope.revisions,
+    return {kFia,           rule.id,   group_name(rule.id), degree_name(rule.id), stage_name(rule.tier),
+            rule.parameter, rule.text, nullptr,             rule.scope.profiles,  rule.scope.revisions,
             fia::documented_status(rule)};
 }
 
 aclAttnRule rule_of(const fia::Absent& row) {
-    return {kOp, row.id, group_name(row.id), degree_name(row.id), "", row.parameter, row.text, row.reason, 0, 0, 0};
+    return {kFia, row.id, group_name(row.id), degree_name(row.id), "", row.parameter, row.text, row.reason, 0, 0, 0};
 }
+
+size_t fia_count() { return fia::rule_count() + fia::kAbsentCount; }
+aclAttnRule fia_at(size_t index) {
+    const size_t rules = fia::rule_count();
+    return index < rules ? rule_of(fia::rule_at(index)) : rule_of(fia::kAbsent[index - rules]);
+}
+
+// One entry an operator.
+constexpr struct {
+    size_t (*count)();
+    aclAttnRule (*at)(size_t index);
+} kCatalogues[] = {{fia_count, fia_at}};
 
 bool is_profile(int number) { return number >= 0 && number < ACL_ATTN_PROFILE_COUNT; }
 
-const std::shared_ptr<ops::KeptReport> find_report(const aclAttnReport* report) {
+std::shared_ptr<ops::KeptReport> find_report(const aclAttnReport* report) {
     return runtime::find<ops::KeptReport>(runtime::Kind::report, report);
 }
 
@@ -149,7 +162,11 @@ aclError aclAttnSetRules(aclAttnRules rules) {
     });
 }
 
-int32_t aclAttnGetRuleCount(void) { return static_cast<int32_t>(fia::rule_count() + fia::kAbsentCount); }
+int32_t aclAttnGetRuleCount(void) {
+    size_t count = 0;
+    for (const auto& catalogue : kCatalogues) count += catalogue.count();
+    return static_cast<int32_t>(count);
+}
 
 aclError aclAttnGetRule(int32_t index, aclAttnRule* rule) {
     return runtime::entry("aclAttnGetRule", [&]() -> aclError {
@@ -158,9 +175,14 @@ aclError aclAttnGetRule(int32_t index, aclAttnRule* rule) {
             return fail(ACL_ERROR_INVALID_PARAM,
                         text("index: expected 0 to ", aclAttnGetRuleCount() - 1, ", got ", index));
         }
-        const size_t at = static_cast<size_t>(index);
-        const size_t rules = fia::rule_count();
-        *rule = at < rules ? rule_of(fia::rule_at(at)) : rule_of(fia::kAbsent[at - rules]);
+        size_t at = static_cast<size_t>(index);
+        for (const auto& catalogue : kCatalogues) {
+            if (at < catalogue.count()) {
+                *rule = catalogue.at(at);
+                break;
+            }
+            at -= catalogue.count();
+        }
         return ACL_SUCCESS;
     });
 }

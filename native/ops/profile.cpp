@@ -8,6 +8,7 @@
 
 #include "acl/acl_rt.h"
 #include "runtime/device.h"
+#include "runtime/text.h"
 
 namespace acl_attn::ops {
 namespace {
@@ -21,15 +22,32 @@ struct Choice {
 Choice devices[runtime::kMaxDevices];
 std::atomic<int> revision{kUnset};
 
-Profile asked_profile() {
-    Profile profile = kDefaultProfile;
-    if (const char* name = std::getenv("ACL_ATTN_PROFILE")) find_profile(name, &profile);
-    return profile;
-}
+bool is_set(const char* value) { return value != nullptr && *value != '\0'; }
 
-Revision asked_revision() {
-    const char* name = std::getenv("ACL_ATTN_RULES");
-    return name != nullptr && std::strcmp(name, "newest") == 0 ? Revision::newest : Revision::page;
+// The environment as it was at first use.
+struct Asked {
+    Profile profile = kDefaultProfile;
+    Revision revision = Revision::page;
+    std::string wrong_profile, wrong_revision;  // sentences
+
+    Asked() {
+        const char* name = std::getenv("ACL_ATTN_PROFILE");
+        if (is_set(name) && !find_profile(name, &profile)) {
+            wrong_profile = text("ACL_ATTN_PROFILE: expected one of ", profile_names(bit(Profile::host) | kProductBits),
+                                 ", got \"", name, "\"");
+        }
+        name = std::getenv("ACL_ATTN_RULES");
+        if (is_set(name) && std::strcmp(name, "newest") == 0) {
+            revision = Revision::newest;
+        } else if (is_set(name) && std::strcmp(name, "page") != 0) {
+            wrong_revision = text("ACL_ATTN_RULES: expected page or newest, got \"", name, "\"");
+        }
+    }
+};
+
+const Asked& asked() {
+    static const Asked* const asked = new Asked;
+    return *asked;
 }
 
 }  // namespace
@@ -56,9 +74,8 @@ std::string profile_names(uint32_t profiles) {
 }
 
 Profile profile_of(int32_t device) noexcept {
-    static const Profile asked = asked_profile();
     const int value = devices[device].value.load(std::memory_order_relaxed);
-    return value == kUnset ? asked : static_cast<Profile>(value);
+    return value == kUnset ? asked().profile : static_cast<Profile>(value);
 }
 
 void set_profile(int32_t device, Profile profile) noexcept {
@@ -70,12 +87,20 @@ void unset_profile(int32_t device) noexcept { devices[device].value.store(kUnset
 Profile current_profile() noexcept { return profile_of(runtime::current_device()); }
 
 Revision current_revision() noexcept {
-    static const Revision asked = asked_revision();
     const int value = revision.load(std::memory_order_relaxed);
-    return value == kUnset ? asked : static_cast<Revision>(value);
+    return value == kUnset ? asked().revision : static_cast<Revision>(value);
 }
 
-void set_revision(Revision asked) noexcept { revision.store(static_cast<int>(asked), std::memory_order_relaxed); }
+void set_revision(Revision chosen) noexcept { revision.store(static_cast<int>(chosen), std::memory_order_relaxed); }
 void unset_revision() noexcept { revision.store(kUnset, std::memory_order_relaxed); }
+
+const char* wrong_environment() noexcept {
+    const Asked& from = asked();
+    if (from.wrong_profile.empty() && from.wrong_revision.empty()) return nullptr;
+    const bool is_profile_open = devices[runtime::current_device()].value.load(std::memory_order_relaxed) == kUnset;
+    if (is_profile_open && !from.wrong_profile.empty()) return from.wrong_profile.c_str();
+    const bool is_revision_open = revision.load(std::memory_order_relaxed) == kUnset;
+    return is_revision_open && !from.wrong_revision.empty() ? from.wrong_revision.c_str() : nullptr;
+}
 
 }  // namespace acl_attn::ops

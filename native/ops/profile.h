@@ -48,17 +48,20 @@ bool find_profile(const char* name, Profile* profile) noexcept;
 // "host, ascend910b" for a set of bits.
 std::string profile_names(uint32_t profiles);
 
-// Of a device: what was set, or the environment variable ACL_ATTN_PROFILE, or kDefaultProfile. A name that no profile
-// has is as good as none.
+// Of a device: what was set, or the environment variable ACL_ATTN_PROFILE, or kDefaultProfile.
 Profile profile_of(int32_t device) noexcept;
 void set_profile(int32_t device, Profile profile) noexcept;
 void unset_profile(int32_t device) noexcept;
 // Of the calling thread's device, the first one if it has none yet.
 Profile current_profile() noexcept;
 
-// What was set, or `newest` if the environment variable ACL_ATTN_RULES says so.
+// What was set, or what the environment variable ACL_ATTN_RULES says ("page" or "newest"), or `page`.
 Revision current_revision() noexcept;
 void set_revision(Revision revision) noexcept;
 void unset_revision() noexcept;
+
+// What is wrong with the two environment variables, as a sentence; null where nothing is, or nobody asks them any more.
+// Calls are refused with it: guessing would hold them against rules that nobody chose.
+const char* wrong_environment() noexcept;
 
 }  // namespace acl_attn::ops

@@ -345,6 +345,36 @@ static void compare_workspaces(const Arguments& a, int64_t n) {
     if (status == 0) aclDestroyAclOpExecutor(executor);
 }
 
+// A report says what phase one says, and says it first; but for addresses, which a report does not insist on.
+static void compare_report(const Arguments& a, aclAttnProfile profile, aclAttnRules rules, int64_t n) {
+    const aclAttnCheckOptions options{5, profile, rules, false};
+    const std::string what = std::string(aclAttnGetProfileName(profile)) + ", call " + std::to_string(n) + ": ";
+    aclAttnReport* report = nullptr;
+    expect(a.check(&options, &report) == 0, what + "no report");
+    aclAttnProblem reported{}, refused{};
+    const bool has_problem = aclAttnGetReportProblem(report, 0, &reported) == 0;
+    aclAttnSetProfile(0, profile);
+    aclAttnSetRules(rules);
+    uint64_t size = 0;
+    aclOpExecutor* executor = nullptr;
+    const aclnnStatus status = a.phase_one(&size, &executor);
+    if (status == 0) {
+        aclDestroyAclOpExecutor(executor);
+        expect(!has_problem, what + (has_problem ? reported.message : ""));
+        expect((aclAttnGetReportAcceptedBy(report) & (1u << profile)) != 0, what + "said to be accepted");
+    } else if (has_problem) {
+        expect(aclAttnGetRecentProblem(&refused) && std::string(refused.rule) == reported.rule &&
+                   refused.status == status && reported.status == status,
+               what + reported.message + " reported, " + recent_message());
+    } else {
+        const std::string rule = aclAttnGetRecentProblem(&refused) ? refused.rule : "";
+        expect(rule == "HOST-C-02" || rule == "HOST-C-03", what + "nothing reported, " + recent_message());
+    }
+    aclAttnDestroyReport(report);
+    aclAttnSetProfile(0, ACL_ATTN_PROFILE_UNSET);
+    aclAttnSetRules(ACL_ATTN_RULES_UNSET);
+}
+
 // Phase one of an older entry point, which has the first of the newest one's parameters.
 static aclnnStatus phase_one_of(int version, const Arguments& a, uint64_t* size, aclOpExecutor** executor) {
     std::string layout = a.input_layout;
@@ -396,36 +426,6 @@ static aclnnStatus call_and_interfere(Prepared& p, Memory& memory) {
     const auto workspace = std::make_unique<char[]>(size + 1);
     if (const aclnnStatus status = run[version - 1](workspace.get(), size, executor, nullptr)) return status;
     return aclrtSynchronizeStream(nullptr);
-}
-
-// A report says what phase one says, and says it first; but for addresses, which a report does not insist on.
-static void compare_report(const Arguments& a, aclAttnProfile profile, aclAttnRules rules, int64_t n) {
-    const aclAttnCheckOptions options{5, profile, rules, false};
-    const std::string what = std::string(aclAttnGetProfileName(profile)) + ", call " + std::to_string(n) + ": ";
-    aclAttnReport* report = nullptr;
-    expect(a.check(&options, &report) == 0, what + "no report");
-    aclAttnProblem reported{}, refused{};
-    const bool has_problem = aclAttnGetReportProblem(report, 0, &reported) == 0;
-    aclAttnSetProfile(0, profile);
-    aclAttnSetRules(rules);
-    uint64_t size = 0;
-    aclOpExecutor* executor = nullptr;
-    const aclnnStatus status = a.phase_one(&size, &executor);
-    if (status == 0) {
-        aclDestroyAclOpExecutor(executor);
-        expect(!has_problem, what + (has_problem ? reported.message : ""));
-        expect((aclAttnGetReportAcceptedBy(report) & (1u << profile)) != 0, what + "said to be accepted");
-    } else if (has_problem) {
-        expect(aclAttnGetRecentProblem(&refused) && std::string(refused.rule) == reported.rule &&
-                   refused.status == status && reported.status == status,
-               what + reported.message + " reported, " + recent_message());
-    } else {
-        const std::string rule = aclAttnGetRecentProblem(&refused) ? refused.rule : "";
-        expect(rule == "HOST-C-02" || rule == "HOST-C-03", what + "nothing reported, " + recent_message());
-    }
-    aclAttnDestroyReport(report);
-    aclAttnSetProfile(0, ACL_ATTN_PROFILE_UNSET);
-    aclAttnSetRules(ACL_ATTN_RULES_UNSET);
 }
 
 int main(int argc, char** argv) {

@@ -77,7 +77,7 @@ bool each(const Case& c, Visit&& visit) {
         return false;
     };
     if (look(order().front, false)) return true;
-    if (!has_kernel && look(order().types, false)) return true;
+    if (!has_kernel && !is_plain_type_mistake(c) && look(order().types, false)) return true;
     return look(order().rest, !has_kernel);
 }
 

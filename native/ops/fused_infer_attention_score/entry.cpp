@@ -21,6 +21,7 @@ Finding judge(Case& subject) {
 }
 
 aclnnStatus plan(const Entry& entry, const Call& call, uint64_t* workspace_size, aclOpExecutor** executor) {
+    if (const char* mistake = wrong_environment()) return acl_attn::fail(ACLNN_ERR_PARAM_INVALID, mistake);
     const Revision revision = current_revision();
     Case subject(call, current_profile(), revision);
     std::unique_ptr<meta::PreparedCall> prepared;

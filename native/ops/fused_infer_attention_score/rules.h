@@ -44,6 +44,9 @@ extern const Group<Case> kMemoryRules;
 
 // Whether a kernel is registered for the types of query, key, value, pseShift, attenMask and attentionOut.
 bool types_registered(const Case& subject);
+// Of a call whose types are not: whether that is best said as such, rather than by what a rule wants of the class that
+// such a call would have. Queries of 32-bit floats, or of another 16-bit type than keys.
+bool is_plain_type_mistake(const Case& subject);
 
 // The first thing that is wrong under the case's profile, in the vendor's order.
 Finding first_finding(const Case& subject);
