@@ -236,7 +236,7 @@ def kv_quant_sparse_attn_sharedkv(
     >>> import numpy as np, ml_dtypes, acl_attn
     >>> rng = np.random.default_rng(0)
     >>> q = rng.standard_normal((2, 1, 64, 512)).astype(ml_dtypes.bfloat16)
-    >>> pool = np.zeros((3, 16, 1, 640), ml_dtypes.float8_e4m3fn)  # zeros: `acl_attn.kvcache` packs rows
+    >>> pool = np.zeros((3, 16, 1, 640), ml_dtypes.float8_e4m3fn)  # rows of zeros
     >>> lengths = {"seqused_kv": np.array([20, 9], np.int32), "cmp_ratio": 1}
     >>> metadata = acl_attn.kv_quant_sparse_attn_sharedkv_metadata(
     ...     64, 1, 512, 1, batch_size=2, max_seqlen_q=1, has_cmp_kv=False, **lengths

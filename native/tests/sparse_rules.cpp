@@ -400,6 +400,19 @@ void test_out_pointers() {
     refused_rules.insert({"SMLA-M01", "KVQ-M01"});
 }
 
+// Rows of other libraries are refused with what turns them into this operator's.
+void test_rows_of_other_sizes() {
+    if (holds("o")) return;
+    for (const int64_t bytes : {512, 584, 608, 656}) {
+        Prepared p(quantised(c));
+        p.a.ori_kv = p.blank({6, 16, 1, bytes}, ACL_FLOAT8_E4M3FN);
+        uint64_t size = 0;
+        aclOpExecutor* executor = nullptr;
+        CHECK_FAILS(p.a.phase_one(&size, &executor), 161002, "oriKv: expected shape with rows of 640 bytes, got ");
+        CHECK_FAILS(p.a.phase_one(&size, &executor), 161002, "acl_attn.kvcache");
+    }
+}
+
 // At the edges of what the rules allow. Every scenario and pair of layouts also is the base of some refusal.
 void test_accepted() {
     for (const Scenario& s : {w, d, c}) {
@@ -509,6 +522,7 @@ int main() {
     for (const Refused& r : kMetadata) check_refused(r, &Arguments::metadata_phase_one);
     for (const Refused& r : kQuantMetadata) check_refused(r, &Arguments::metadata_phase_one);
     test_out_pointers();
+    test_rows_of_other_sizes();
     test_accepted();
     test_coverage();
     expect(live_objects() == 0, "nothing is left");

@@ -104,6 +104,26 @@ def test_any_segment_of_the_queries_by_itself(case: SparseCase) -> None:
         assert_same_sequences(by_sequence(part, own), [rows[first:end] for rows in whole])
 
 
+@pytest.mark.parametrize("kv_format", ["", "float8_e4m3fn"])
+@pytest.mark.parametrize(("mode", "fields"), [("hca_4", {}), ("causal", {}), ("csa_512", {"topk": 3000})])
+def test_long_rows_however_they_are_split(
+    mode: str, fields: dict[str, Any], kv_format: str, set_threads: Callable[[int], None]
+) -> None:
+    """A few queries of many rows each, which threads share, and the same ones among many."""
+    if mode == "causal" and kv_format:
+        return
+    lengths = {"q_lengths": (40, 3), "kv_lengths": (16_000, 5_011)}
+    case = case_of(mode, "tnd_paged", dtype="bfloat16", kv_format=kv_format, heads=2, **fields, **lengths)
+    batch, whole = make_batch(case), plain(case)
+    for count in (1, 2, 5):
+        set_threads(count)
+        for first, end in ((0, 1), (2, 3), (38, 40)):
+            part, own = cut(case, batch, first, end)
+            assert_same_sequences(by_sequence(part, own), [rows[first:end] for rows in whole])
+            alone = by_sequence(*chosen(part, own, [0]))
+            assert_same_sequences(alone, [whole[0][first:end], whole[2][first:end]])
+
+
 def test_calls_from_several_threads_at_once() -> None:
     wanted = [plain(case) for case in CASES[:4]]
 
