@@ -128,7 +128,8 @@ def environment() -> Environment:
     except TargetNotLoadedError as failure:
         problem = str(failure)
     is_loaded = not problem
-    profile, rules = names_in_force() if is_loaded else ("", "")
+    # A library that lacks these functions still gets its report, which lists what is missing.
+    profile, rules = names_in_force() if is_loaded and not missing else ("", "")
     return Environment(
         version=importlib.metadata.version("acl_attn"),
         library_version=text(lib.aclAttnGetVersion()) if is_loaded else "",

@@ -223,7 +223,7 @@ def test_block_tables_of_empty_sequences_may_be_all_minus_one() -> None:
         ({"window": (1.0, 0)}, "window"),
         ({"layout": "BHSD"}, "layout"),
         ({"layout": "TND"}, "query"),
-        ({"num_heads": 3}, "num_heads|query"),
+        ({"num_heads": 3}, "num_heads|num_kv_heads|query"),
         ({"num_kv_heads": 3}, "num_kv_heads|key"),
         ({"scale": "1"}, "scale"),
         ({"q_lengths": [4, 4, 4]}, "q_lengths"),

@@ -187,7 +187,7 @@ bool types_registered(const Case& subject) { return !unregistered(subject); }
 bool is_plain_type_mistake(const Case& subject) {
     const aclDataType query = subject.query->dtype;
     const aclDataType key = subject.key->front()->dtype;
-    return !is_registered_query(subject, query) || (is_16bit(key) && key != query);
+    return !is_registered_query(subject, query) || (is_16bit(key) && key != query) || key == ACL_FLOAT;
 }
 
 const Group<Case> kFrontRules{kRules, std::size(kRules)};

@@ -27,7 +27,7 @@ std::string quoted(const char* name) {
 Finding positive_strides(const std::string& name, const meta::Tensor* tensor) {
     for (int axis = 0; tensor != nullptr && !tensor->is_empty() && axis < tensor->rank; ++axis) {
         if (tensor->shape[axis] > 1 && tensor->stride[axis] <= 0) {
-            return violated(name, "positive strides", strides_text(*tensor));
+            return violated(name, "positive strides", strides_text(*tensor), "pass a contiguous copy");
         }
     }
     return {};
