@@ -85,7 +85,9 @@ def read_arguments(given: Mapping[str, Any], describe: Callable[[Any, str], Tens
         raise invalid("softmax_lse", "None without softmax_lse_flag", type_name(given["softmax_lse"]))
     if given["attention_out"] is None and 0 < heads != geometry.heads:
         # The operator would blame the output that was made for it.
-        raise invalid("query", f"{heads} heads (num_heads)", f"{geometry.heads} in shape {query.shape}", rule="COM-C-03")
+        raise invalid(
+            "query", f"{heads} heads (num_heads)", f"{geometry.heads} in shape {query.shape}", rule="COM-C-03"
+        )
     version = _version(given["version"], [*tensors, *lengths], attributes)
     call = FiaCall(query, keys, values, tensors, lengths, attributes, _NAMES, version)
     out_dtype = _BF16 if query.dtype.itemsize == 1 else query.dtype  # a quantised query's output is not quantised
