@@ -175,7 +175,8 @@ private:
                 continue;
             }
             s_.kept[r] = s_.joining[r] = 0.0f;
-            __builtin_memset(weights(r) + range.begin, 0, sizeof(Element) * static_cast<size_t>(range.end - range.begin));
+            const size_t columns = static_cast<size_t>(range.end - range.begin);
+            __builtin_memset(weights(r) + range.begin, 0, sizeof(Element) * columns);
         }
     }
 

@@ -30,7 +30,8 @@ size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multipl
 LineScaleView line_scale_view(const void* numbers, const LineScaleLayout& layout, int64_t size, int64_t origin,
                               int64_t kv_head, const int32_t* table, int32_t block_size) {
     LineScaleView v = {};
-    v.base = static_cast<const char*>(numbers) + size * (kv_head * layout.head_stride + (table == nullptr ? origin : 0));
+    const int64_t first = kv_head * layout.head_stride + (table == nullptr ? origin : 0);
+    v.base = static_cast<const char*>(numbers) + size * first;
     v.table = table;
     v.block_stride = size * layout.block_stride;
     v.run_stride = size * layout.run_stride;

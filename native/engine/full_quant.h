@@ -5,8 +5,8 @@
 // the second one. A part of engine::Problem. Query, keys and values then have the same type, Problem::dtype ==
 // Problem::kv_dtype; the output is f16 or bf16; rope channels are bf16 whatever the type, a bias tensor is f16.
 //
-//   per_tensor_i8  i8. Scores in fp16: a * deq_scale1 (its upper 19 bits), then * scale; weights are exp * quant_scale1,
-//                  as i8; a tile's sum * deq_scale2. Any dim = dim_v. May have a bias tensor.
+//   per_tensor_i8  i8. Scores in fp16: q . k * deq_scale1 (its upper 19 bits), then * scale; weights are exp *
+//                  quant_scale1, as i8; a tile's sum * deq_scale2. May have a bias tensor.
 //   mla            i8, f8_e4m3 or hif8. value_is_key, kv_heads = 1, rope_dim > 0. (q . k + query_rope . key_rope) *
 //                  query_scale[token, head] * key_scale[0] * scale; values are stored * value_scale[0].
 //   gqa_f8         f8_e4m3. q . k * query_scale[token, head] * key_scale[KV head, token] * scale; values are stored *
@@ -15,7 +15,7 @@
 //                  channel; rope unscaled. quant_scale1: the largest weight; the LSE contains its logarithm.
 //
 // None has a sink, a prefix or post-quantisation. Scales and offsets count elements: fp32 for mla and gqa_f8, E8M0 for
-// mx_f8.
+// mx_f8, where a number times its scale must fit fp32.
 #pragma once
 
 #include <cstdint>

@@ -112,7 +112,8 @@ private:
     const float shift_;
 };
 
-// The running maximum is rounded up to a multiple of ln 2 (of these fp32 numbers), so that rescaling is by powers of two.
+// The running maximum is rounded up to a multiple of ln 2 (of these fp32 numbers), so that rescaling is by powers of
+// two.
 struct MxF8 : ScaledScheme<FloatArithmetic> {
     static constexpr int kTile = kScaledTile;
     static constexpr bool kHasRowScale = false;

@@ -33,7 +33,7 @@ public:
     void load_queries() {
         for (int r = 0; r < rows_; r++) {
             tile_.load_query(f_.rows.row_begin + r, s_.query + r * ldq_, ldq_,
-                             static_cast<typename FloatArithmetic::Element*>(nullptr), 0);
+                             reinterpret_cast<typename FloatArithmetic::Element*>(s_.query_rope), 0);
         }
     }
 
@@ -50,7 +50,7 @@ public:
         float* parts = s_.key_panels;  // which this form has no use for
         for (int g = 0; g * kScaledGroup < f_.rows.dim; g++) {
             dot(g * kScaledGroup, kScaledGroup, parts);
-            tile_.load_key_scales(Dtype::e8m0, g);
+            tile_.load_group_scales(g);
             for (int r = 0; r < rows_; r++) {
                 for (int c = round_down(tile_.begin, kLanes); c < tile_.end; c += kLanes) {
                     float* to = s_.scores + r * stride_ + c;

@@ -13,7 +13,18 @@ namespace {
 
 // Of a line that begins at `origin`, the address of the scale of group g.
 inline const char* group_scale(const LineScaleView& v, const char* origin, int64_t line, int64_t g) {
-    return origin + line / v.run * v.run_stride + line % v.run * v.line_stride + g / 2 * v.pair_stride + g % 2;
+    const char* pair = origin + g / 2 * v.pair_stride + g % 2;
+    if (v.run == 1) return pair + line * v.run_stride;  // the usual case, without divisions
+    return pair + line / v.run * v.run_stride + line % v.run * v.line_stride;
+}
+
+// formats/e8m0.h's mapping, which a function shared with other translation units may not be used for (kernels.h).
+inline float read_e8m0(const char* p) {
+    const uint32_t code = static_cast<uint8_t>(*p);
+    const uint32_t bits = code == 0 ? 0x00400000u : code == 0xff ? 0x7fc00000u : code << 23;
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 // Where token t's page of scales begins, and t inside it. Unpaged there is one page.
@@ -27,7 +38,7 @@ template <class Address>
 inline void spread_group_scales(Address address, int dim, float* numbers) {
     static_assert(kScaledGroup % kLanes == 0, "whole vectors");
     for (int d = 0; d < dim; d += kScaledGroup) {
-        const vf x = splat(read_number(Dtype::e8m0, address(d / kScaledGroup)));
+        const vf x = splat(read_e8m0(address(d / kScaledGroup)));
         for (int c = d; c < round_up(dim, kLanes) && c < d + kScaledGroup; c += kLanes) store(numbers + c, x);
     }
 }
@@ -122,16 +133,13 @@ public:
         if (rope_steps > 0) locate_rows(b.key_addition.rope, key + begin, key + end, s_.rope_rows + begin);
     }
 
-    void load_key_scales() { load_key_scales(Dtype::f32, 0); }
-
-    // Into key_scales: of group g, 0 for columns outside.
-    void load_key_scales(Dtype dtype, int g) {
-        for (int k = round_down(begin, kLanes); k < round_up(end, kLanes); k++) s_.key_scales[k] = 0.0f;
-        for (int k = begin; k < end; k++) {
-            int64_t line;
-            const char* page = scale_page(b_.key_scale, key + k, line);
-            s_.key_scales[k] = read_number(dtype, group_scale(b_.key_scale, page, line, g));
-        }
+    // Into key_scales, of tokens; 0 for columns outside.
+    void load_key_scales() {
+        load_key_scales(0, [](const char* p) { return read_number(Dtype::f32, p); });
+    }
+    // Those of group g.
+    void load_group_scales(int g) {
+        load_key_scales(g, [](const char* p) { return read_e8m0(p); });
     }
 
     // Of token t's group: one for each channel, in line_scales.
@@ -140,12 +148,28 @@ public:
         int64_t inside;
         const char* page = scale_page(v, t, inside);
         const int64_t g = inside / kScaledGroup;
-        for (int d = 0; d < b_.rows.dim_v; d++) {
-            s_.line_scales[d] = read_number(Dtype::e8m0, group_scale(v, page, d, g));
+        const char* run = group_scale(v, page, 0, g);
+        for (int d = 0; d < b_.rows.dim_v; run += v.run_stride) {
+            const char* p = run;
+            for (int i = 0; i < v.run && d < b_.rows.dim_v; i++, d++, p += v.line_stride) {
+                s_.line_scales[d] = read_e8m0(p);
+            }
         }
     }
 
 private:
+    template <class Read>
+    void load_key_scales(int g, Read read) {
+        for (int k = round_down(begin, kLanes); k < round_up(end, kLanes); k++) s_.key_scales[k] = 0.0f;
+        const LineScaleView& v = b_.key_scale;
+        for (int k = begin; k < end;) {
+            int64_t line;
+            const char* page = scale_page(v, key + k, line);
+            const int stop = v.table == nullptr ? end : static_cast<int>(smaller(end, k + v.block_size - line));
+            for (; k < stop; k++, line++) s_.key_scales[k] = read(group_scale(v, page, line, g));
+        }
+    }
+
     bool enter() {
         begin = static_cast<int>(larger(span_.begin - key, 0));
         end = static_cast<int>(smaller(span_.end - key, kTile));

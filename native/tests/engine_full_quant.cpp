@@ -39,7 +39,9 @@ Rows exact(const FullQuantCall& call) {
     Rows all;
     for (const Sequence& s : call.p.sequences) {
         for (int64_t i = 0; i < s.q_len; i++) {
-            for (int64_t h = 0; h < call.p.heads; h++) all.rows.push_back(FullQuantRow(call.p, call.o, s, i, h).compute());
+            for (int64_t h = 0; h < call.p.heads; h++) {
+                all.rows.push_back(FullQuantRow(call.p, call.o, s, i, h).compute());
+            }
         }
     }
     return all;

@@ -263,7 +263,9 @@ inline FullQuantCall::FullQuantCall(const FullQuantCase& c, Storage storage, uin
         s.key_rope_head_stride = rope.head_stride;
         if (paged) {
             s.table_offset = b * columns;
-            for (int64_t i = 0; i * c.block_size < s.kv_len; i++) table[static_cast<size_t>(s.table_offset + i)] = --block;
+            for (int64_t i = 0; i * c.block_size < s.kv_len; i++) {
+                table[static_cast<size_t>(s.table_offset + i)] = --block;
+            }
         } else {
             s.key_offset = first_key * key.token_stride;
             s.value_offset = first_key * value.token_stride;
@@ -297,7 +299,9 @@ inline void FullQuantCall::fill_sequence(const FullQuantCase& c, int64_t b, cons
             const QueryScaleLayout& l = p.full_quant.query_scale;
             const int64_t at = s.query_scale_offset + t * l.token_stride + h / group * l.kv_head_stride +
                                h % group * l.head_stride;
-            if (c.is_mla() || c.is_gqa()) write_element(Dtype::f32, qs.data(), at, numbers.around(3, b, t, h, 2 / unit));
+            if (c.is_mla() || c.is_gqa()) {
+                write_element(Dtype::f32, qs.data(), at, numbers.around(3, b, t, h, 2 / unit));
+            }
             for (int64_t g = 0; c.is_mx() && g < c.dim / 32; g++) {
                 qs[static_cast<size_t>(at + g)] = numbers.exponent(4 + static_cast<uint64_t>(g), b, t, h);
             }
@@ -307,7 +311,8 @@ inline void FullQuantCall::fill_sequence(const FullQuantCase& c, int64_t b, cons
     const auto put_kv = [&](Dtype dtype, Guarded<uint8_t>& to, const KvLayout& l, int64_t origin, int64_t head_stride,
                             int64_t t, int64_t h, const std::vector<float>& x) {
         for (size_t d = 0; d < x.size(); d++) {
-            write_element(dtype, to.data(), kv_index(page, l, origin, head_stride, t, h, static_cast<int64_t>(d)), x[d]);
+            const int64_t at = kv_index(page, l, origin, head_stride, t, h, static_cast<int64_t>(d));
+            write_element(dtype, to.data(), at, x[d]);
         }
     };
     for (int64_t t = 0; t < s.kv_len; t++) {

@@ -28,7 +28,9 @@ inline double round_f16(double x) {
 }
 inline double saturate_f16(double x) { return round_f16(std::max(-65504.0, std::min(65504.0, x))); }
 inline double round_e4m3(double x) { return std::max(-448.0, std::min(448.0, round_mantissa(x, 4, -9))); }
-inline double round_out(Dtype dtype, double x) { return dtype == Dtype::f16 ? round_f16(x) : round_mantissa(x, 8, -133); }
+inline double round_out(Dtype dtype, double x) {
+    return dtype == Dtype::f16 ? round_f16(x) : round_mantissa(x, 8, -133);
+}
 inline double out_step(Dtype dtype, double x) {
     int exponent;
     std::frexp(x, &exponent);
@@ -125,11 +127,15 @@ private:
             dot += product;
         }
         for (int64_t d = 0; d < p.rope_dim; d++) {
-            const int64_t at = s.query_rope_offset + i_ * p.query_rope.token_stride + head_ * p.query_rope.head_stride + d;
-            const int64_t key = kv_index(page_of(p, o, s), p.key_rope, s.key_rope_offset, s.key_rope_head_stride, j, h_, d);
+            const int64_t at = s.query_rope_offset + i_ * p.query_rope.token_stride +
+                               head_ * p.query_rope.head_stride + d;
+            const int64_t key = kv_index(page_of(p, o, s), p.key_rope, s.key_rope_offset, s.key_rope_head_stride, j,
+                                         h_, d);
             dot += double{read_element(Dtype::bf16, o.query_rope, at)} * read_element(Dtype::bf16, o.key_rope, key);
         }
-        if (kind() == Kind::mla) return dot * query_scale(0) * (double{p.scale} * read_element(Dtype::f32, o.key_scale, 0));
+        if (kind() == Kind::mla) {
+            return dot * query_scale(0) * (double{p.scale} * read_element(Dtype::f32, o.key_scale, 0));
+        }
         if (kind() == Kind::gqa_f8) return dot * query_scale(0) * p.scale * key_scale(j, 0);
         if (kind() == Kind::mx_f8) return dot * p.scale;
         const float word = static_cast<float>(read_scale_word(o.deq_scale1, p.full_quant.deq_scale1_is_word));
