@@ -39,6 +39,7 @@ void check(const Problem& p) {
         require(dequant->layout.group >= 1, "group: expected a positive number");
         require(!dequant->layout.paged || p.block_size > 0, "scales: expected pages only beside pages");
     }
+    require(p.full_quant.key_scale.run >= 1 && p.full_quant.value_scale.run >= 1, "run: expected a positive number");
     require(p.prefix_len >= 0, "prefix_len: expected a number not below 0");
     require(p.block_size >= 0, "block_size: expected a number not below 0");
     for (const Sequence& s : p.sequences) {

@@ -8,6 +8,7 @@
 #include "engine/bias-inl.h"
 #include "engine/finish-inl.h"
 #include "engine/full_quant_schemes-inl.h"
+#include "engine/full_quant_stream-inl.h"
 #include "engine/full_quant_tile-inl.h"
 #include "engine/softmax-inl.h"
 
@@ -25,6 +26,9 @@ public:
 
     void run() {
         clear();
+        if constexpr (Scheme::kMayStream) {
+            if (may_stream(f_)) return stream();
+        }
         bool more = tile_.first();
         if (more) load_queries();  // of rows that see no key not even the scales need exist
         for (; more; more = tile_.next()) {
@@ -37,6 +41,25 @@ public:
                 multiply_values();
                 if (tile_.exceptional) add_aside();
             }
+        }
+        for (int r = 0; r < rows_; r++) finish(r);
+    }
+
+    // Few rows: the same, without panels.
+    void stream() {
+        FullQuantStream<A, kTile> products(f_, s_, tile_, rows_, kStride);
+        bool more = tile_.first();
+        if (more) {
+            products.load_queries();
+            load_row_scales();
+        }
+        for (strip_ = 0; more; more = tile_.next()) {
+            find_ranges();
+            products.locate();
+            products.multiply_keys();
+            if constexpr (Scheme::kHasKeyScale) tile_.load_key_scales();
+            for (int r = 0; r < rows_; r++) weigh_row(r, ranges_[r / kMr], scores(r));
+            products.add_values();
         }
         for (int r = 0; r < rows_; r++) finish(r);
     }
@@ -74,11 +97,16 @@ private:
             s_.row_start[r] = tile_.load_query(
                 row, reinterpret_cast<Element*>(s_.query + r * ldq_), ldq_,
                 reinterpret_cast<typename FloatArithmetic::Element*>(s_.query_rope + r * ldr_), ldr_);
-            if constexpr (Scheme::kHasRowScale) {
-                s_.row_scale[r] = f_.score_scale * read_number(Dtype::f32, f_.query_scale +
-                                      row / b_.group * f_.query_scale_token_stride +
-                                      row % b_.group * f_.query_scale_head_stride);
-            }
+        }
+        load_row_scales();
+    }
+
+    void load_row_scales() {
+        for (int r = 0; Scheme::kHasRowScale && r < rows_; r++) {
+            const int64_t row = b_.row_begin + r;
+            const char* from = f_.query_scale + row / b_.group * f_.query_scale_token_stride +
+                               row % b_.group * f_.query_scale_head_stride;
+            s_.row_scale[r] = f_.score_scale * read_number(Dtype::f32, from);
         }
     }
 
@@ -115,18 +143,24 @@ private:
     }
 
     template <int kUsed>
-    void multiply_keys(int r, int p) {
+    __attribute__((noinline)) void multiply_keys(int r, int p) {
         Accumulators<typename A::Scores, kUsed> acc;
+#pragma GCC unroll 8
         for (int i = 0; i < kMr; i++) {
+#pragma GCC unroll 4
             for (int c = 0; c < kUsed; c++) acc.v[i][c] = as_float(splat_int(s_.row_start[r + i]));
         }
         acc.add(s_.query + r * ldq_, ldq_, tile_.key_panel(p), tile_.steps);
         Accumulators<typename FloatArithmetic::Scores, kUsed> sums;
+#pragma GCC unroll 8
         for (int i = 0; i < kMr; i++) {
+#pragma GCC unroll 4
             for (int c = 0; c < kUsed; c++) sums.v[i][c] = sums_as_float<A>(acc.v[i][c]);
         }
         if (tile_.rope_steps > 0) sums.add(s_.query_rope + r * ldr_, ldr_, tile_.rope_panel(p), tile_.rope_steps);
+#pragma GCC unroll 8
         for (int i = 0; i < kMr; i++) {
+#pragma GCC unroll 4
             for (int c = 0; c < kUsed; c++) store(scores(r + i) + p * kNr + c * kLanes, sums.v[i][c]);
         }
     }
@@ -137,7 +171,7 @@ private:
         if (range.empty()) return;
         for (int r = g * kMr; r < (g + 1) * kMr; r++) {
             if (r < rows_) {
-                weigh_row(r, range);
+                weigh_row(r, range, weights(r));
                 continue;
             }
             s_.kept[r] = s_.joining[r] = 0.0f;
@@ -145,7 +179,8 @@ private:
         }
     }
 
-    void weigh_row(int r, Range range) {
+    template <class Weight>
+    void weigh_row(int r, Range range, Weight* to) {
         float* x = scores(r);
         const float largest = find_logits(r, range, x);
         const float before = s_.row_max[r];
@@ -157,7 +192,6 @@ private:
         const vf relative = splat(scheme_.relative(own == now ? 1.0f : exp_scalar(own - reference), is_first,
                                                    s_.joining[r]));
         const vf shift = splat(reference);
-        Element* to = weights(r);
         vf sum = {};
         for (int c = range.begin; c < range.end; c += kLanes) {
             const vf e = exp_vector(scheme_.before_exp(load<vf>(x + c) - shift));
@@ -210,14 +244,16 @@ private:
     }
 
     template <int kUsed>
-    void multiply_values(int g, int c0, const float* panel) {
+    __attribute__((noinline)) void multiply_values(int g, int c0, const float* panel) {
         const int r = g * kMr, begin = ranges_[g].begin, end = ranges_[g].end;
         Accumulators<typename A::Values, kUsed> acc = {};
         acc.add(reinterpret_cast<const float*>(weights(r) + begin), kStride / kUnit<A>, panel + begin / kUnit<A> * kNr,
                 (end - begin) / kUnit<A>);
+#pragma GCC unroll 8
         for (int i = 0; i < kMr; i++) {
             const vf kept = splat(s_.kept[r + i]), joining = splat(s_.joining[r + i]);
             float* out = s_.out + static_cast<ptrdiff_t>(r + i) * ldo_ + c0;
+#pragma GCC unroll 4
             for (int c = 0; c < kUsed; c++) {
                 const vf sum = scheme_.tile_sum(sums_as_float<A>(acc.v[i][c]), tile_.key == 0);
                 store(out + c * kLanes, fma(load<vf>(out + c * kLanes), kept, sum * joining));

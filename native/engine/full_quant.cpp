@@ -132,6 +132,7 @@ FullQuantBlock full_quant_block(const Problem& p, const Operands& operands, cons
     FullQuantBlock b = {};
     b.rows = rows;
     b.query = static_cast<const uint8_t*>(operands.query) + s.q_offset + kv_head * group * p.query.head_stride;
+    b.has_few_rows = s.q_len * group <= kStreamRows;
     b.weight_scale = operands.quant_scale1 == nullptr ? 1.0f : read_float(operands.quant_scale1);
     b.score_scale = p.scale;
     b.value_scale_all = 1.0f;

@@ -38,6 +38,7 @@ struct FullQuantBlock {
     const char* query_scale;  // likewise; null: there are none
     int64_t query_scale_token_stride, query_scale_head_stride;  // bytes
     LineScaleView key_scale, value_scale;
+    bool has_few_rows;   // the sequence, not only the block: at most kStreamRows
     float score_scale;   // of all products of query and key, the problem's scale included except for per_tensor_i8
     float weight_scale;  // quant_scale1
     float value_scale_all;  // of all values, or of a tile's sums

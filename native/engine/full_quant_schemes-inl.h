@@ -30,6 +30,7 @@ struct ScaledScheme {
     static constexpr bool kHasRowScale = true;   // of query rows
     static constexpr bool kHasKeyScale = false;  // of tokens
     static constexpr bool kRoundsBias = false;
+    static constexpr bool kMayStream = false;    // E4M3 codes, values other than keys
     static constexpr float kGain = 1.0f;  // what rounded weights are larger by
 
     explicit ScaledScheme(const FullQuantBlock& block) : b(block) {}
@@ -100,6 +101,7 @@ struct Mla : ScaledScheme<A> {
 struct GqaF8 : ScaledScheme<FloatArithmetic> {
     static constexpr int kTile = kScaledTile;
     static constexpr bool kHasKeyScale = true;
+    static constexpr bool kMayStream = true;
 
     explicit GqaF8(const FullQuantBlock& block)
         : ScaledScheme(block), shift_(static_cast<float>(__builtin_log(static_cast<double>(block.weight_scale)))) {}
@@ -114,6 +116,7 @@ private:
 struct MxF8 : ScaledScheme<FloatArithmetic> {
     static constexpr int kTile = kScaledTile;
     static constexpr bool kHasRowScale = false;
+    static constexpr bool kMayStream = true;
 
     explicit MxF8(const FullQuantBlock& block)
         : ScaledScheme(block), scale_(splat(block.score_scale)),

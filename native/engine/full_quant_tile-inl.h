@@ -83,7 +83,8 @@ public:
     const float* rope_panel(int p) const { return s_.rope_panels + static_cast<ptrdiff_t>(p) * rope_steps * kNr; }
 
     // Query row `row` as units, zeros behind it. Returns what an integer sum over it begins with.
-    int32_t load_query(int64_t row, Element* to, int units, RopeElement* rope, int rope_units) const {
+    template <class QueryElement>
+    int32_t load_query(int64_t row, QueryElement* to, int units, RopeElement* rope, int rope_units) const {
         const int64_t token = row / b_.rows.group, head = row % b_.rows.group;
         const char* from = reinterpret_cast<const char*>(b_.query) + token * b_.rows.query_token_stride +
                            head * b_.rows.query_head_stride;
@@ -100,7 +101,7 @@ public:
             __builtin_memset(rope, 0, sizeof(float) * static_cast<size_t>(rope_units));
             convert_rope(query_rope_row(b_.rows, 0, row), rope, b_.rows.rope_dim);
         }
-        if constexpr (kIsBytes<A>) {
+        if constexpr (sizeof(QueryElement) == 1) {
             int32_t sum = 0;
             for (int d = 0; d < dim; d++) sum += to[d];
             return -kKeyBias * sum;
@@ -108,12 +109,7 @@ public:
         return 0;
     }
 
-private:
-    bool enter() {
-        begin = static_cast<int>(larger(span_.begin - key, 0));
-        end = static_cast<int>(smaller(span_.end - key, kTile));
-        return key < span_.end;
-    }
+    // --- For products that take codes where they lie (full_quant_stream-inl.h).
 
     // Rows of the tile; columns outside the span are zeros.
     void locate() {
@@ -124,6 +120,36 @@ private:
         locate_rows(b.key, key + begin, key + end, s_.key_rows + begin);
         if (!b.value_is_key) locate_rows(b.value, key + begin, key + end, s_.value_rows + begin);
         if (rope_steps > 0) locate_rows(b.key_addition.rope, key + begin, key + end, s_.rope_rows + begin);
+    }
+
+    void load_key_scales() { load_key_scales(Dtype::f32, 0); }
+
+    // Into key_scales: of group g, 0 for columns outside.
+    void load_key_scales(Dtype dtype, int g) {
+        for (int k = round_down(begin, kLanes); k < round_up(end, kLanes); k++) s_.key_scales[k] = 0.0f;
+        for (int k = begin; k < end; k++) {
+            int64_t line;
+            const char* page = scale_page(b_.key_scale, key + k, line);
+            s_.key_scales[k] = read_number(dtype, group_scale(b_.key_scale, page, line, g));
+        }
+    }
+
+    // Of token t's group: one for each channel, in line_scales.
+    void load_value_scales(int64_t t) {
+        const LineScaleView& v = b_.value_scale;
+        int64_t inside;
+        const char* page = scale_page(v, t, inside);
+        const int64_t g = inside / kScaledGroup;
+        for (int d = 0; d < b_.rows.dim_v; d++) {
+            s_.line_scales[d] = read_number(Dtype::e8m0, group_scale(v, page, d, g));
+        }
+    }
+
+private:
+    bool enter() {
+        begin = static_cast<int>(larger(span_.begin - key, 0));
+        end = static_cast<int>(smaller(span_.end - key, kTile));
+        return key < span_.end;
     }
 
     // Whether rows can be packed where they lie: bytes that are an operand's already.
@@ -188,26 +214,6 @@ private:
         if constexpr (!A::kIsInteger) {
             exceptional = set_aside<typename A::Row, kTinyMatters>(s_.value_rows, begin, end, b.dim_v, s_.zeros,
                                                                    s_.value_classes, s_.value_originals);
-        }
-    }
-
-    // Of token t's group: one for each channel.
-    void load_value_scales(int64_t t) {
-        const LineScaleView& v = b_.value_scale;
-        int64_t inside;
-        const char* page = scale_page(v, t, inside);
-        const int64_t g = inside / kScaledGroup;
-        for (int d = 0; d < b_.rows.dim_v; d++) {
-            s_.line_scales[d] = read_number(Dtype::e8m0, group_scale(v, page, d, g));
-        }
-    }
-
-    void load_key_scales() {
-        for (int k = round_down(begin, kLanes); k < round_up(end, kLanes); k++) s_.key_scales[k] = 0.0f;
-        for (int k = begin; k < end; k++) {
-            int64_t line;
-            const char* page = scale_page(b_.key_scale, key + k, line);
-            s_.key_scales[k] = read_number(Dtype::f32, group_scale(b_.key_scale, page, line, 0));
         }
     }
 

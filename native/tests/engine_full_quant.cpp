@@ -18,12 +18,13 @@ void run(FullQuantCall& call) {
 }
 
 std::string label(const FullQuantCase& c, Storage storage) {
-    return std::string(c.name) + " [" + target_name(target_in_use()) + "] storage " +
+    return std::string(c.name) + (c.is_long ? ", long [" : " [") + target_name(target_in_use()) + "] storage " +
            std::to_string(static_cast<int>(storage));
 }
 
 // The storages that a scheme may have.
 std::vector<Storage> storages(const FullQuantCase& c) {
+    if (c.is_long && !c.is_gqa()) return {Storage::contiguous};
     if (c.kind == Kind::per_tensor_i8) return {Storage::contiguous};
     if (c.is_gqa()) return {Storage::paged_heads};
     return {Storage::contiguous, Storage::paged_heads, Storage::paged_chunks};
@@ -192,6 +193,15 @@ std::vector<FullQuantCase> make_cases() {
     c.out_dtype = Dtype::f16;
     c.has_mask = true;
     add(c);
+
+    // Errors ahead of a weight's rounding, and so weights on the other side of a tie, grow with the length.
+    for (const size_t i : {size_t{0}, size_t{4}, size_t{5}, size_t{7}, size_t{8}, size_t{10}}) {
+        FullQuantCase longer = cases[i];
+        longer.sequences = {{2, 9000}};
+        longer.heads = 4;
+        longer.is_long = true;
+        add(longer);
+    }
     return cases;
 }
 
@@ -216,7 +226,7 @@ void test_against_reference() {
 // Rows enough for several blocks, and for several strips of one.
 void test_threads_and_neighbours() {
     for (FullQuantCase c : make_cases()) {
-        if (c.has_bias || c.has_mask) continue;  // their numbers are the batch's
+        if (c.has_bias || c.has_mask || c.is_long) continue;  // a mask's numbers are the batch's
         if (c.is_mla()) {
             c.sequences = {{2, 300}, {16, 390, causal(16, 390)}, {1, 129}};
         } else {
@@ -252,7 +262,7 @@ void test_threads_and_neighbours() {
 // A key that a row does not see has no influence on it; a NaN that it sees shows.
 void test_containment() {
     for (FullQuantCase c : make_cases()) {
-        if (c.has_bias || c.has_mask) continue;
+        if (c.has_bias || c.has_mask || c.is_long) continue;
         const int64_t kv_len = 289, q_len = 7, spoiled = 288;  // which begins a group of 32, and only the last row sees
         c.sequences = {{q_len, kv_len, causal(q_len, kv_len)}, {3, 40}};
         for (const Storage storage : storages(c)) {

@@ -20,7 +20,8 @@ struct FullQuantCase {
     bool words = false;           // deq_scale1 and 2 are UINT64
     bool scales_by_group = false; // the query's scales with the KV head outermost
     bool heads_outside = false;   // query, output and query scales [head][token]
-    Sequences sequences = {{1, 70}, {7, 300}, {20, 1100}, {3, 0}};
+    Sequences sequences = {{1, 70}, {7, 300}, {2, 900}, {20, 1100}, {3, 0}};
+    bool is_long = false;         // only for comparison
     int64_t first_sequence = 0;   // the numbers of sequences[0] are those of this one
 
     bool is_mla() const { return kind == FullQuant::Kind::mla; }
