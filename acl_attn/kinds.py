@@ -24,7 +24,7 @@ __all__ = ["Kind", "allowed_block_sizes", "allowed_head_dims", "allowed_layouts"
 _INT32, _FLOAT32 = np.dtype(np.int32), np.dtype(np.float32)
 _CACHES = ("BnBsH", "BnNBsD", "NZ")
 _LARGEST_HEAD_DIM = 512  # of any profile; the engine's own limit
-_LARGEST_BLOCK = 1024  # of any product; what is beyond follows the same divisor under profile host
+_LARGEST_BLOCK = 1024  # of any product; profile host has no limit
 
 
 @dataclass(frozen=True)
