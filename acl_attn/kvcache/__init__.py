@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised keys and values, and padding: data in the shapes and dtypes that the operators take."""
+"""Quantised keys and values, packed rows, and padding: data in the shapes and dtypes that the operators take."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from .full_quant import (
 )
 from .modes import AntiquantMode
 from .mxfp8 import MxFp8, group_query_scale, quantize_mxfp8
+from .packed import pack, unpack
+from .packed_check import PackedCheck, check_packed
+from .packed_convert import from_foreign_rows, to_foreign_rows
+from .packed_layout import packed_byte_map
+from .packed_pool import read_packed, slot_mapping, write_packed
 from .padding import PackedPadding, pad_heads, pad_tnd
 from .pairs import QuantizedKV, dequantize_kv, quantize_kv
 
@@ -24,14 +29,19 @@ __all__ = [
     "GqaFp8",
     "MlaQuantized",
     "MxFp8",
+    "PackedCheck",
     "PackedPadding",
     "PerTensorQuantized",
     "QuantizedKV",
     "QuantizedTensor",
+    "check_packed",
     "dequantize",
     "dequantize_kv",
+    "from_foreign_rows",
     "from_nz",
     "group_query_scale",
+    "pack",
+    "packed_byte_map",
     "pad_heads",
     "pad_tnd",
     "quantize",
@@ -40,5 +50,10 @@ __all__ = [
     "quantize_mla",
     "quantize_mxfp8",
     "quantize_per_tensor",
+    "read_packed",
+    "slot_mapping",
+    "to_foreign_rows",
     "to_nz",
+    "unpack",
+    "write_packed",
 ]

@@ -253,6 +253,15 @@ void test_metadata_lengths() {
     CHECK(p.words == before);
     CHECK_OK(p.make_metadata());
 
+    // Without compressed rows their ratio and residuals mean nothing, whatever they are.
+    Prepared none(window());
+    none.a.cmp_ratio = INT64_MIN;
+    none.a.cmp_residual_kv = none.ints({-1, 99});
+    CHECK_OK(none.make_metadata());
+    none.a.cmp_ratio = 1;
+    none.a.cmp_residual_kv = nullptr;
+    runs(none);
+
     Prepared lists(window());
     lists.a.ori_mask_mode = 0;
     lists.a.ori_win_left = lists.a.ori_win_right = -1;

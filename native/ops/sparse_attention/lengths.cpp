@@ -47,7 +47,7 @@ Finding read_segment(const LengthSources& s, const LengthSource& side, int64_t b
 }
 
 Finding read_residual(const LengthSources& s, int64_t b, int64_t& residual) {
-    if (s.residual == nullptr) return {};
+    if (s.residual == nullptr || !s.cmp.present) return {};  // without compressed rows the ratio means nothing
     residual = s.residual[b];
     if (residual >= 0 && residual < s.cmp_ratio) return {};
     return named(

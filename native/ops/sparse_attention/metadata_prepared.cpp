@@ -34,6 +34,7 @@ public:
 
     uint64_t workspace_bytes() const noexcept override { return 0; }
 
+    // Addresses may have been changed since the rules looked at them.
     std::unique_ptr<runtime::Task> bind(void*) const override {
         if (Finding finding = named(check_addresses(addresses_->regions), "HOST-C-52")) {
             return make_failure(std::move(finding));

@@ -192,8 +192,8 @@ void write_task_list(const TaskRules& rules, const std::vector<TaskSequence>& se
         for (int copy = 0; copy < rules.blocking.copies; ++copy) write_core(words, copy, {}, end, 0);
         return;
     }
-    if (!write_assignment(rules, sequences,
-                          words)) {  // chips have two vector cores to a cube core, stream limits may not
+    // Chips have two vector cores to a cube core; where limits on streams leave too few, nothing is cut.
+    if (!write_assignment(rules, sequences, words)) {
         std::fill(words, words + kTaskWords, 0);
         TaskRules uncut = rules;
         uncut.is_batch_consistent = false;
