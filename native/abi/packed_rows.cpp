@@ -162,7 +162,7 @@ aclnnStatus aclAttnPackRows(const void* values, aclDataType valuesType, int64_t 
                             const int64_t* slots, double fullScale, const aclAttnRowPool* pool) {
     return meta::entry("aclAttnPackRows", [&]() -> aclnnStatus {
         engine::PackedRows rows;
-        float full_scale;
+        float full_scale = 0.0f;
         aclnnStatus status = prepare(values, valuesType, valuesStride, count, slots, pool, true, &rows);
         if (status == ACLNN_SUCCESS) status = check_full_scale(fullScale, rows, &full_scale);
         if (status != ACLNN_SUCCESS) return status;

@@ -73,7 +73,10 @@ def _compare(changed: dict[str, Any], out: np.ndarray[Any, Any], lse: np.ndarray
             want = np.where(np.isinf(want.astype(out.dtype)), want.astype(out.dtype).astype(np.float64), want)
         assert_within_a_step(out, want, name="attention_out", noise=noise, exact=0.9, reach=reach, spare=out.shape[-1])
     else:
-        assert_close(out, want, name="attention_out")
+        # The rounding of large float32 scores shows in the weights, in proportion to the scores.
+        scores = np.abs(want_lse[np.isfinite(want_lse)]).max(initial=0.0)
+        tolerance = tolerance_of(out.dtype).times(max(1.0, scores / 100))
+        assert_close(out, want, name="attention_out", tolerance=tolerance)
 
 
 def products_agree(changed: dict[str, Any]) -> None:
