@@ -7,8 +7,8 @@
 
 #include <type_traits>
 
+#include "formats/hifloat8_narrow-inl.h"
 #include "formats/packed_row.h"
-#include "formats/round-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -118,6 +118,8 @@ inline vf clamp(vf x, float limit) {
     return select(x < -limit, splat(-limit), x);
 }
 
+inline vb narrow_finite(E4M3, vf x) { return narrow(E4M3{}, x); }
+
 // Numbers beyond +-`limit` become it. False, and the row is as before, if a number is not finite.
 template <class Code, class From>
 inline bool pack_row(const formats::PackedRowLayout& layout, const typename From::Element* from, float full, float limit,
@@ -135,7 +137,7 @@ inline bool pack_row(const formats::PackedRowLayout& layout, const typename From
         const float scale = store_packed_scale(layout, size < limit ? size : limit, full, row, tile);
         const auto pack = [&](auto quotient) {
             for (int c = d; c < d + layout.tile; c += kLanes) {
-                store(row + layout.codes + c, narrow(Code{}, quotient(load_wide<From>(from + c))));
+                store(row + layout.codes + c, narrow_finite(Code{}, quotient(load_wide<From>(from + c))));
             }
         };
         if (size > limit) {

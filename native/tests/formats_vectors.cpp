@@ -7,6 +7,7 @@
 #include "formats/e8m0.h"
 #include "formats/float4.h"
 #include "formats/float8.h"
+#include "formats/hifloat8_narrow-inl.h"
 #include "formats/int4.h"
 #include "formats/int8.h"
 #include "formats/round-inl.h"
@@ -65,6 +66,15 @@ void encoding(const char* what, Encode encode, Decode decode) {
     }
 }
 
+// The short way for finite numbers gives the same codes.
+void encoding_finite_hifloat8() {
+    for (const float input : probes(256, formats::decode_hifloat8)) {
+        const uint8_t want = formats::encode_hifloat8(input);
+        const bool is_finite = input - input == 0;
+        if (is_finite) expect(narrow_finite(HiFloat8{}, splat(input))[0] == want, "encode finite HIFLOAT8", input, want);
+    }
+}
+
 }  // namespace
 
 int check_vectors() {
@@ -80,5 +90,6 @@ int check_vectors() {
     encoding<HiFloat8>("encode HIFLOAT8", nearest, formats::decode_hifloat8);
     const auto hybrid = [](float x) { return formats::encode_hifloat8(x, formats::HiFloat8Rounding::hybrid); };
     encoding<HiFloat8Hybrid>("encode HIFLOAT8, hybrid", hybrid, formats::decode_hifloat8);
+    encoding_finite_hifloat8();
     return finish("formats_vectors");
 }

@@ -14,10 +14,10 @@ namespace acl_attn::ops::sparse::kvq {
 // What to do with rows of `bytes` bytes; empty if no converter knows them.
 inline std::string converter_hint(int64_t bytes) {
     switch (bytes) {
-        case 512: return "these look like rows without scales and rope; acl_attn.kvcache makes packed ones";
+        case 512: return "these look like rows without scales and rope; acl_attn.kvcache.pack makes packed ones";
         case 584:
         case 608:
-        case 656: return text("acl_attn.kvcache converts rows of ", bytes, " bytes");
+        case 656: return text("acl_attn.kvcache.from_foreign_rows converts rows of ", bytes, " bytes");
         default: return {};
     }
 }
