@@ -124,7 +124,7 @@ def unpack(
     >>> import numpy as np
     >>> values = np.linspace(-3, 3, 512, dtype=np.float32)
     >>> back = unpack(pack(values, scale_kind="e8m0"), scale_kind="e8m0")
-    >>> bool(np.abs(back - values).max() < 0.1)
+    >>> bool(np.abs(back - values).max() <= 0.125)
     True
     """
     layout = find_layout(PACKED.row_bytes, scale_kind)
