@@ -26,7 +26,7 @@ public:
         this->begin(rows_);
         for (bool more = tile_.first(); more; more = tile_.next()) {
             tile_.pack();
-            Ahead ahead = tile_.ahead(this->groups_ * (kTileKeys / kNr));
+            Ahead ahead = tile_.ahead();
             this->visit(0, this->groups_, ahead);
         }
         this->end();

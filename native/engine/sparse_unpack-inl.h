@@ -14,12 +14,24 @@ namespace {
 constexpr int kPackedCodes = 128, kPackedScales = 576;
 constexpr int kPackedScaled = 448, kPackedGroup = 64, kPackedPlain = 64;
 
+// Scales from 2^-111 on leave no bits that bf16 lacks: the smallest code stands for 2^-22 (HIFLOAT8), and bf16's for
+// 2^-133.
+constexpr uint8_t kExactScale = 16;
+
 template <class Code>
 inline void unpack_row(const uint8_t* row, uint16_t* to) {
     for (int d = 0; d < kPackedScaled; d += kPackedGroup) {
-        const vf scale = splat(load_wide_part<E8M0>(row + kPackedScales + d / kPackedGroup, 1)[0]);
-        for (int c = d; c < d + kPackedGroup; c += kLanes) {
-            store(to + c, narrow(BF16{}, load_wide<Code>(row + kPackedCodes + c) * scale));
+        const uint8_t* scale_code = row + kPackedScales + d / kPackedGroup;
+        const vf scale = splat(load_wide_part<E8M0>(scale_code, 1)[0]);
+        const auto unpack = [&](auto narrowed) {
+            for (int c = d; c < d + kPackedGroup; c += kLanes) {
+                store(to + c, narrowed(load_wide<Code>(row + kPackedCodes + c) * scale));
+            }
+        };
+        if (*scale_code >= kExactScale) {
+            unpack([](vf x) { return truncate(reinterpret_cast<vu>(x) >> 16); });
+        } else {
+            unpack([](vf x) { return narrow(BF16{}, x); });
         }
     }
     __builtin_memcpy(to + kPackedScaled, row, sizeof(uint16_t) * kPackedPlain);
