@@ -127,7 +127,7 @@ private:
         panels_.pack(tile_.rows, s_.value_rows);
         Ahead ahead;
         if (upcoming != nullptr) {
-            const int64_t bytes = sb_.packed ? kPackedScales + kPackedScaled / kPackedGroup : 2 * b_.dim;
+            const int64_t bytes = sb_.packed ? formats::kPackedRow.used : 2 * b_.dim;
             ahead = {upcoming->rows, bytes, nullptr, 0, upcoming->begin, upcoming->end};
         }
         this->visit(first, last, ahead);
