@@ -30,15 +30,15 @@ def test_what_owns_a_c_object_is_not_copied(how: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize(
     ("feature", "given", "name"),
     [
-        ("rope", Rope(None, None), "rope.query"),  # type: ignore[arg-type]
-        ("prefix", Prefix(Q, None), "prefix.value"),  # type: ignore[arg-type]
-        ("alibi", Alibi(None), "alibi.slopes"),  # type: ignore[arg-type]
-        ("kv_quant", KvQuant(0, None, None), "kv_quant.key_scale"),  # type: ignore[arg-type]
+        ("rope", Rope(None, None), "rope.query"),
+        ("prefix", Prefix(Q, None), "prefix.value"),
+        ("alibi", Alibi(None), "alibi.slopes"),
+        ("kv_quant", KvQuant(0, None, None), "kv_quant.key_scale"),
     ],
 )
 def test_a_feature_without_its_array_is_refused(feature: str, given: object, name: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"^{name}: expected an array, got None"):
-        acl_attn.attention(Q, Q, Q, **{feature: given})  # type: ignore[arg-type]
+        acl_attn.attention(Q, Q, Q, **{feature: given})
 
 
 def test_a_token_major_cache_is_told_how_to_be_reshaped() -> None:
@@ -52,7 +52,7 @@ def test_a_token_major_cache_is_told_how_to_be_reshaped() -> None:
 
 def test_specs_have_few_axes() -> None:
     with pytest.raises(InvalidArgumentError, match="at most 64 axes"):
-        acl_attn.Spec((1,) * 65, "float16")
+        acl_attn.Spec((1,) * 65, np.dtype(np.float16))
 
 
 @pytest.mark.parametrize("name", ["profile", "rules", "self"])
@@ -61,4 +61,5 @@ def test_a_stored_call_may_name_what_check_names(name: str, tmp_path: Path) -> N
     text = (tmp_path / "call.json").read_text().replace('"arguments": {', f'"arguments": {{"{name}": "host",')
     (tmp_path / "call.json").write_text(text)
     first = acl_attn.load_call(tmp_path / "call.json").check().first
-    assert first is not None and first.parameter == name
+    assert first is not None
+    assert first.parameter == name
