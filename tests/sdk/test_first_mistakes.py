@@ -36,7 +36,7 @@ def test_what_owns_a_c_object_is_not_copied(how: Callable[[Any], Any]) -> None:
         ("kv_quant", KvQuant(0, None, None), "kv_quant.key_scale"),
     ],
 )
-def test_a_feature_without_its_array_is_refused(feature: str, given: object, name: str) -> None:
+def test_a_feature_without_its_array_is_refused(feature: str, given: Any, name: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"^{name}: expected an array, got None"):
         acl_attn.attention(Q, Q, Q, **{feature: given})
 
