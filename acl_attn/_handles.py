@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from .errors import AclAttnWarning, ClosedError, recent_message
 
@@ -28,7 +28,16 @@ def destroy(destructor: Callable[[ffi.CData], int], pointer: ffi.CData) -> None:
         warnings.warn(f"an object was not released: {detail}", AclAttnWarning, stacklevel=2)
 
 
-class Closing:
+class Single:
+    """What there is once: a copy would share the C object, and find it gone when the original goes."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:  # copy, deepcopy and pickle all come here
+        raise TypeError(f"{type(self).__name__}: expected no copying or pickling, it owns memory of the library")
+
+
+class Closing(Single):
     """What a ``with`` statement closes at its end, and cannot begin with when it is closed."""
 
     __slots__ = ()
@@ -51,7 +60,7 @@ class Closing:
         self.close()
 
 
-class Handle:
+class Handle(Single):
     """A C object that is released exactly once: by `close`, when the Python object goes, or at interpreter exit.
 
     Finalizers run at exit in reverse order of creation, before the interpreter is taken apart, so that what was made

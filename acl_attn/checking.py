@@ -12,7 +12,7 @@ from .ops import fia_judge  # noqa: F401 - registers its operators
 from .ops.judge import OPERATORS, JudgedOperator, options_of, read_report, report_of_refusal
 from .report import Report
 
-__all__ = ["check", "operator_named"]
+__all__ = ["check", "check_arguments", "operator_named"]
 
 
 def check(operator: str, /, *, profile: str | None = None, rules: str | None = None, **call: Any) -> Report:
@@ -57,6 +57,11 @@ def check(operator: str, /, *, profile: str | None = None, rules: str | None = N
     >>> bool(report), report.first.rule, report.first.got
     (False, 'PA-S-07', '100')
     """
+    return check_arguments(operator, call, profile=profile, rules=rules)
+
+
+def check_arguments(operator: str, call: dict[str, Any], *, profile: str | None, rules: str | None) -> Report:
+    """Do what `check` does with arguments of any name: those out of a file may be called ``profile``, too."""
     judged = operator_named(operator)
     options = options_of(profile, rules)
     profile_in_force, rules_in_force = names_in_force()

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
-    except AclAttnError as problem:
+    except (AclAttnError, OSError) as problem:  # of the system: files that cannot be written
         print(f"acl-attn {options.command}: {problem}", file=sys.stderr)
         return 2
 

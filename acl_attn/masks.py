@@ -256,7 +256,7 @@ class Mask:
 def check_mask_dtype(array: npt.NDArray[Any], parameter: str) -> None:
     """Refuse arrays that cannot be masks, above all additive ones."""
     if array.dtype.kind == "f" or array.dtype.name == "bfloat16":
-        fix = "a float bias is added to the scores: it goes to pse_shift"
+        fix = "a float bias is added to the scores: it goes to `bias`, or pse_shift"
         raise wrong_type(parameter, "dtype bool, int8 or uint8", f"dtype {array.dtype}", fix, "MASK-S-01")
     if array.dtype not in (np.bool_, np.int8, np.uint8):
         fix = "use mask.astype(bool)"

@@ -31,6 +31,8 @@ __all__ = [
     "pointer_as_planned",
 ]
 
+_MOST_AXES = 64  # as many as NumPy's arrays have; operators take fewer
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -391,6 +393,8 @@ def _element_strides(array: npt.NDArray[Any], parameter: str) -> tuple[int, ...]
 
 def _extents(shape: Sequence[int], parameter: str) -> tuple[int, ...]:
     extents = integers(shape, parameter)
+    if len(extents) > _MOST_AXES:
+        raise invalid(parameter, f"at most {_MOST_AXES} axes", f"{len(extents)} of them")
     if any(extent < 0 for extent in extents):
         raise invalid(parameter, "extents of at least 0", extents)
     return extents

@@ -138,6 +138,7 @@ def prepare(
     else:
         optional[_TABLE] = describe_table(block_table, "block_table")
         kv_heads, tokens, _ = cache_geometry(element_shape(keys[0]), num_kv_heads, shape.dim, "key")
+        _refuse_token_major(element_shape(keys[0]), heads)
         dim = cache_geometry(element_shape(values[0]), kv_heads, None, "value")[2]
         block_size = tokens if block_size is None else integer(block_size, "block_size")
     kv_heads = kv_heads if num_kv_heads is None else num_kv_heads
@@ -213,6 +214,14 @@ def _default_layout(query: Tensor) -> str:
     if rank == 3:
         return "TND"
     raise invalid("query", "shape (B, S, N, D) or (T, N, D), or a layout", f"shape {query.shape}")
+
+
+def _refuse_token_major(shape: tuple[int, ...], heads: int) -> None:
+    """Refuse a cache of (blocks, block_size, N, D), as other engines have it, where its heads betray it."""
+    if len(shape) == 4 and min(shape[1:3]) > 0 and heads % shape[1] and heads % shape[2] == 0:
+        expected = f"(blocks, N, block_size, D), where N divides the query's {heads} heads"
+        fix = f"give one of (blocks, block_size, N, D) as cache.reshape({shape[0]}, {shape[1]}, {shape[2] * shape[3]})"
+        raise invalid("key", expected, f"shape {shape}", fix, rule="COM-C-13")
 
 
 def _kv_heads(layout: Layout, shape: tuple[int, ...], given: int | None, dim: int) -> int:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,6 +36,11 @@ class FeatureTensor(NamedTuple):
     def name(self) -> str:
         """What messages call it."""
         return f"{self.feature}.{self.field}" if self.field else self.feature
+
+
+def _fields_without_default(kinds: type | tuple[type, ...]) -> set[str]:
+    kind = kinds[0] if isinstance(kinds, tuple) else kinds
+    return {field.name for field in fields(kind) if field.default is MISSING} if is_dataclass(kind) else set()
 
 
 # For each feature: the type of its argument, and the C interface's name for each tensor in it.
@@ -71,6 +77,11 @@ _FEATURES: dict[str, tuple[type | tuple[type, ...], dict[str, str]]] = {
 _TENSORS: dict[str, tuple[FeatureTensor, ...]] = {
     feature: tuple(FeatureTensor(feature, field, POSITION[c_name]) for field, c_name in fields.items())
     for feature, (_, fields) in _FEATURES.items()
+}
+# Those that their class has no default for.
+_REQUIRED: dict[str, tuple[FeatureTensor, ...]] = {
+    feature: tuple(place for place in places if place.field in _fields_without_default(_FEATURES[feature][0]))
+    for feature, places in _TENSORS.items()
 }
 # Tensors of one element, which may be given as a plain number.
 _NUMBERS: dict[str, DType] = {
@@ -145,7 +156,7 @@ class Features(NamedTuple):
         return False
 
     def check(self) -> None:
-        """Refuse arguments of other types, and pairs that exclude each other."""
+        """Refuse arguments of other types, ones that lack an array, and pairs that exclude each other."""
         for feature, given in zip(self._fields, self, strict=True):
             kind = _FEATURES[feature][0]
             if given is not None and not isinstance(given, kind):
@@ -154,6 +165,10 @@ class Features(NamedTuple):
                     kinds = KINDS[:1]  # the others are results of quantisers, which nobody makes by hand
                 expected = " or ".join(f"acl_attn.{each.__name__}" for each in kinds)
                 raise wrong_type(feature, expected, type_name(given))
+            if given is not None:
+                for place in _REQUIRED[feature]:
+                    if getattr(given, place.field) is None:
+                        raise invalid(place.name, "an array", None)
         if self.bias is not None and self.alibi is not None:
             raise invalid("alibi", "None with a bias", "both", "add the two up and give them as bias")
         for other in ("kv_quant", "out_quant"):

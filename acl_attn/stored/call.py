@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..checking import check, operator_named
+from ..checking import check_arguments, operator_named
 from ..errors import AclAttnError, invalid, type_name
 from ..report import Report
 from ..tensor import Spec, as_tensor
@@ -75,7 +75,7 @@ class StoredCall:
         Report
             What they say.
         """
-        return check(self.operator, profile=profile, rules=rules, **self.arguments)
+        return check_arguments(self.operator, self.arguments, profile=profile, rules=rules)
 
     def run(self) -> Any:
         """Make the call.

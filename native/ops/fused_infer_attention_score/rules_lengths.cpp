@@ -128,7 +128,7 @@ Finding q_total(const Case& c) {
     const int64_t last = c.q_lengths->back();
     return violated(entry(kQ, c.q_lengths->size() - 1), text("T = ", c.q.tokens, ", the token axis of query"),
                     text(last),
-                    last < c.q.tokens ? text("pass the first ", last, " tokens of query, or append ", c.q.tokens,
+                    last >= 0 && last < c.q.tokens ? text("pass the first ", last, " tokens of query, or append ", c.q.tokens,
                                              " as a padding sequence")
                                       : std::string{});
 }
@@ -138,7 +138,7 @@ Finding kv_total(const Case& c) {
     const int64_t last = c.kv_lengths->back();
     return violated(entry(kKv, c.kv_lengths->size() - 1), text("T = ", c.k[0].tokens, ", the token axis of key"),
                     text(last),
-                    last < c.k[0].tokens ? text("pass the first ", last, " tokens of key and value, or append ",
+                    last >= 0 && last < c.k[0].tokens ? text("pass the first ", last, " tokens of key and value, or append ",
                                                 c.k[0].tokens, " as a padding sequence")
                                          : std::string{});
 }
