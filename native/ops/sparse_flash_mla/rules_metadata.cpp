@@ -159,7 +159,7 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-M10", Tier::single, ratio_of_scenario, kOlder, "cmpRatio", "1 without hasCmpKv, 4 with lists, else 128"},
     {"HOST-S-51", Tier::single, ratio_positive, kHostOnly, "cmpRatio", "1 or more"},
     {"SMLA-M11", Tier::single, layouts_known, kEverywhere, "layoutQ", "BSND or TND; layoutKv the same or PA_BBND"},
-    {"SMLA-M12", Tier::single, axes_given, kEverywhere, "maxSeqlenQ",
+    {"SMLA-M12", Tier::single, axes_given, kProducts, "maxSeqlenQ",
      "1 or more for what is BSND, and maxSeqlenOriKv, -CmpKv"},
     {"SMLA-M13", Tier::single, core_counts_fit, kEverywhere, "device",
      "1 to 36 cube and 72 vector cores, 2 with 128 heads"},
