@@ -25,7 +25,7 @@ Float64 = npt.NDArray[np.float64]
 class PackedCheck:
     """What `check_packed` found.
 
-    Attributes
+    Parameters
     ----------
     rows : int
         Rows looked at.
@@ -54,8 +54,14 @@ def check_packed(
 
     Parameters
     ----------
-    values, dtype, scale_kind, full_scale
-        As for `pack`.
+    values : array-like of float32, float16 or bfloat16, shape (..., 512)
+        The numbers, as for `pack`.
+    dtype : dtype or its name
+        Of the codes, as for `pack`.
+    scale_kind : {"e8m0", "bf16"}
+        Kind of scale, as for `pack`.
+    full_scale : float, optional
+        Largest number that a tile's scale maps to a code, as for `pack`.
 
     Returns
     -------

@@ -150,7 +150,7 @@ def read_packed(pool: Array, slots: npt.ArrayLike, dtype: npt.DTypeLike = np.flo
 
     Returns
     -------
-    ndarray, shape (*slots.shape, 512)
+    ndarray, shape slots.shape + (512,)
         Rows, nope before rope.
 
     Raises

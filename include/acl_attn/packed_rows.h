@@ -45,8 +45,8 @@ typedef struct {
     int64_t blockStride; /* bytes between blocks, at least blockSize rows */
 } aclAttnRowPool;
 
-/* Packs `count` rows of numbers. Row i begins i * valuesStride elements behind `values`, holds the codes' channels, then
- * rope, and goes to slot slots[i]; -1: nowhere. Without `slots` row i goes to slot i. `valuesType`: ACL_FLOAT,
+/* Packs `count` rows of numbers. Row i begins i * valuesStride elements behind `values`, holds the codes' channels,
+ * then rope, and goes to slot slots[i]; -1: nowhere. Without `slots` row i goes to slot i. `valuesType`: ACL_FLOAT,
  * ACL_FLOAT16, ACL_BF16.
  *
  * A tile's scale brings its largest number to at most fullScale; 0 means 448 (E4M3) or 15 (HIFLOAT8, which has fewer

@@ -66,14 +66,17 @@ aclnnStatus check_slots(const engine::PackedRows& rows, int64_t slot_count, bool
     if (twice == sorted.end()) return ACLNN_SUCCESS;
     const int64_t* const end = rows.slots + rows.count;
     const int64_t* const first = std::find(rows.slots, end, *twice);
-    return refuse(text("slots[", std::find(first + 1, end, *twice) - rows.slots, "]: expected slots that occur once, got ",
-                       *twice, ", which slots[", first - rows.slots, "] is too"));
+    return refuse(text("slots[", std::find(first + 1, end, *twice) - rows.slots,
+                       "]: expected slots that occur once, got ", *twice, ", which slots[", first - rows.slots,
+                       "] is too"));
 }
 
 // What both functions have in common.
 aclnnStatus prepare(const void* values, aclDataType values_type, int64_t values_stride, int64_t count,
                     const int64_t* slots, const aclAttnRowPool* pool, bool is_written, engine::PackedRows* rows) {
-    if (pool == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "pool: expected the address of an aclAttnRowPool, got null");
+    if (pool == nullptr) {
+        return fail(ACLNN_ERR_PARAM_NULLPTR, "pool: expected the address of an aclAttnRowPool, got null");
+    }
     const PackedRowLayout* layout = layout_of(pool->kind);
     if (layout == nullptr) {
         return refuse(text("pool->kind: expected an aclAttnRowKind, 0 to 4, got ", static_cast<int>(pool->kind)));
@@ -84,7 +87,8 @@ aclnnStatus prepare(const void* values, aclDataType values_type, int64_t values_
                            " for rows of ", layout->bytes, " bytes, got ", static_cast<int>(pool->codes)));
     }
     if (values_type != ACL_FLOAT && values_type != ACL_FLOAT16 && values_type != ACL_BF16) {
-        return refuse(text("valuesType: expected ACL_FLOAT, ACL_FLOAT16 or ACL_BF16, got ", static_cast<int>(values_type)));
+        return refuse(text("valuesType: expected ACL_FLOAT, ACL_FLOAT16 or ACL_BF16, got ",
+                           static_cast<int>(values_type)));
     }
     if (count < 0) return refuse(text("count: expected 0 or more, got ", count));
     const int64_t channels = layout->scaled + formats::kPackedRope;
@@ -107,18 +111,22 @@ aclnnStatus prepare(const void* values, aclDataType values_type, int64_t values_
         return refuse(text("pool->blockSize: expected a pool that fits into memory, got ", pool->blockSize));
     }
     if (pool->blockCount > 1 && pool->blockStride < block_bytes) {
-        return refuse(text("pool->blockStride: expected at least ", block_bytes, " bytes, so that blocks do not overlap, got ",
-                           pool->blockStride));
+        return refuse(text("pool->blockStride: expected at least ", block_bytes,
+                           " bytes, so that blocks do not overlap, got ", pool->blockStride));
     }
     if (__builtin_mul_overflow(pool->blockSize, pool->blockCount, &slot_count) ||
         !extent_of(pool->address, pool->blockCount, pool->blockStride, block_bytes, &packed)) {
-        return refuse(text("pool->blockCount: expected a pool that fits into memory, got ", pool->blockCount, " blocks"));
+        return refuse(text("pool->blockCount: expected a pool that fits into memory, got ", pool->blockCount,
+                           " blocks"));
     }
     if (__builtin_mul_overflow(values_stride, size, &rows->stride) ||
         !extent_of(values, count, rows->stride, channels * size, &numbers)) {
         return refuse(text("count: expected numbers that fit into memory, got ", count, " rows"));
     }
     if (count > 0 && values == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "values: expected an address, got null");
+    if (reinterpret_cast<uintptr_t>(values) % static_cast<uintptr_t>(size) != 0) {
+        return refuse(text("values: expected an address that is a multiple of ", size, ", got ", values));
+    }
     if (slot_count > 0 && pool->address == nullptr) {
         return fail(ACLNN_ERR_PARAM_NULLPTR, "pool->address: expected an address, got null");
     }

@@ -43,7 +43,8 @@ inline void store_result(Dtype dtype, char* out, int d, vf value, int n) {
 inline RowState join_sink(const RowSink& sink, int64_t head, RowState state, float& weight) {
     weight = 1.0f;
     if (sink.sinks == nullptr || state.sum == 0.0f) return state;
-    const float logit = widen_number(sink.sinks_dtype, static_cast<const char*>(sink.sinks), sink.first_head + head, 1)[0];
+    const char* logits = static_cast<const char*>(sink.sinks);
+    const float logit = widen_number(sink.sinks_dtype, logits, sink.first_head + head, 1)[0];
     if (!(logit > state.max)) {  // NaN comes this way too, and makes the sum NaN
         state.sum += exp_scalar(logit - state.max);
         return state;

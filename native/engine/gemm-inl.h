@@ -97,8 +97,8 @@ inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, i
     }
 }
 
-// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]; without the first term, whatever
-// `out` holds, where rescale is null. With pairs also the residuals
+// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]; without the first term,
+// whatever `out` holds, where rescale is null. With pairs also the residuals
 // of the columns that have them (otherwise null); `column` is the tile column of the first.
 template <class Operand, int kUsed>
 inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel,

@@ -28,7 +28,7 @@ public:
         if constexpr (kPaired) find_extreme_rows();
         for (bool more = tile_.first(); more; more = tile_.next()) {
             tile_.pack();
-            Ahead ahead = tile_.ahead(this->groups_ * (kTileKeys / kNr));
+            Ahead ahead = tile_.ahead();
             this->visit(0, this->groups_, ahead);
         }
         this->end();

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int32_t kSmallestBlock = 48;     // rows; packing would cost too much for fewer
 constexpr int64_t kSplitRows = 256;        // prefill sequences with at most so many rows split their keys
-constexpr int64_t kItemsPerThread = 3;     // below, blocks are made smaller
 
 // Keys that some merged row of [row_begin, row_end) sees; begin >= end: none.
 geometry::Columns visible(const Sequence& s, int32_t group, int64_t row_begin, int64_t row_end) {
@@ -158,12 +157,15 @@ private:
 
 }  // namespace
 
-int worthwhile_threads(const Problem& problem, int threads) {
+int worthwhile_threads(double multiply_adds, int threads) {
     constexpr double kMultiplyAddsPerThread = 5e5;
+    return static_cast<int>(std::clamp(multiply_adds / kMultiplyAddsPerThread, 1.0, static_cast<double>(threads)));
+}
+
+int worthwhile_threads(const Problem& problem, int threads) {
     double scores = 0;
     for (const Sequence& s : problem.sequences) scores += static_cast<double>(cost(problem, s));
-    const double work = scores * problem.kv_heads * (problem.dim + problem.dim_v);
-    return static_cast<int>(std::clamp(work / kMultiplyAddsPerThread, 1.0, static_cast<double>(threads)));
+    return worthwhile_threads(scores * problem.kv_heads * (problem.dim + problem.dim_v), threads);
 }
 
 Schedule make_schedule(const Problem& problem, int threads) {

@@ -44,7 +44,10 @@ struct Schedule {
     int32_t decode_rows = 0;      // most rows, of all heads, of a decode item; 0: there are none
 };
 
-// How many of `threads` the problem is worth: waking a thread costs as much as some 10 microseconds of work.
+constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
+
+// How many of `threads` the work is worth: waking a thread costs as much as some 10 microseconds of it.
+int worthwhile_threads(double multiply_adds, int threads);
 int worthwhile_threads(const Problem& problem, int threads);
 
 // The items depend on `threads` only in how many rows they take together, which does not change a result.

@@ -25,8 +25,8 @@ inline void combine_parts(float* total, RowState& total_state, const float* part
     const vf after_factor = splat(after * (both.headroom / part_state.headroom));
     for (int d = 0; d < dim; d += kLanes) {
         const int n = dim - d;
-        store_part(total + d, fma(load_part<vf>(part + d, n), after_factor, load_part<vf>(total + d, n) * before_factor),
-                   n);
+        const vf kept = load_part<vf>(total + d, n) * before_factor;
+        store_part(total + d, fma(load_part<vf>(part + d, n), after_factor, kept), n);
     }
     total_state = both;
 }
@@ -127,9 +127,8 @@ private:
         panels_.pack(tile_.rows, s_.value_rows);
         Ahead ahead;
         if (upcoming != nullptr) {
-            const int64_t bytes = sb_.packed ? kPackedScales + kPackedScaled / kPackedGroup : 2 * b_.dim;
-            const int calls = (last - first) * ((tile_.end + kNr - 1) / kNr - tile_.begin / kNr);
-            ahead = {upcoming->rows, bytes, nullptr, 0, upcoming->begin, upcoming->end, calls};
+            const int64_t bytes = sb_.packed ? formats::kPackedRow.used : 2 * b_.dim;
+            ahead = {upcoming->rows, bytes, nullptr, 0, upcoming->begin, upcoming->end};
         }
         this->visit(first, last, ahead);
     }

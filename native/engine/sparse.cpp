@@ -4,23 +4,20 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
 #include "engine/padding.h"
-#include "engine/sparse_block.h"
+#include "engine/sparse_blocks.h"
 #include "engine/sparse_faults.h"
 #include "engine/sparse_schedule.h"
+#include "engine/sparse_workspace.h"
 #include "engine/targets.h"
 #include "engine/thread_pool.h"
 #include "engine/threads.h"
-#include "engine/workspace.h"
 
 namespace acl_attn::engine {
 namespace {
-
-bool is_packed(const SparseProblem& p) { return p.rows == SparseRows::packed_e4m3 || p.rows == SparseRows::packed_hif8; }
 
 void check(const SparseProblem& p) {
     const auto require = [](bool holds, const char* message) {
@@ -39,32 +36,25 @@ void check(const SparseProblem& p) {
     }
 }
 
-// Query and rows as FIA's arena knows them: V is K, nothing is staged.
-Problem tile_problem(const SparseProblem& p) {
-    Problem tile;
-    tile.dtype = tile.kv_dtype = tile.out_dtype = p.dtype;
-    tile.heads = p.heads;
-    tile.kv_heads = 1;
-    tile.dim = tile.dim_v = kSparseDim;
-    tile.key.chunk = kSparseDim;
-    tile.value_is_key = true;
-    return tile;
+SparseBounds bounds_of(const SparseProblem& p, int threads) {
+    SparseBounds bounds;
+    bounds.threads = threads;
+    const int64_t rows = p.max_tokens * rows_of_token(p, p.heads);
+    bounds.block_rows = static_cast<int32_t>(std::min<int64_t>(kMaxBlockRows, rows));
+    const SparseShape smallest = choose_shape(p, nullptr, 0, threads);
+    bounds.parts = most_parts(p);
+    if (smallest.blocks < threads && bounds.parts > 1) {
+        bounds.split_blocks = smallest.blocks;
+        bounds.split_rows = smallest.heads;
+    }
+    return bounds;
 }
 
 class PlannedSparse final : public SparseAttention {
 public:
     explicit PlannedSparse(const SparseProblem& problem)
-        : problem_(problem), kernels_(target_kernels(target_in_use())), threads_(thread_count()),
-          block_rows_(static_cast<int32_t>(std::min<int64_t>(
-              kMaxBlockRows, problem.max_tokens * rows_of_token(problem, problem.heads)))) {
-        const SparseShape smallest = choose_shape(problem_, nullptr, 0, threads_);
-        max_parts_ = most_parts(problem_);
-        if (smallest.blocks < threads_ && max_parts_ > 1) {
-            split_blocks_ = smallest.blocks;
-            split_rows_ = smallest.heads;
-        }
-        bytes_ = divide(nullptr).bytes;
-    }
+        : problem_(problem), kernels_(target_kernels(target_in_use())), bounds_(bounds_of(problem, thread_count())),
+          bytes_(divide_workspace(nullptr, problem_, bounds_, kernels_).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
     SparseFault run(const SparseOperands& operands, const SparseSequence* sequences, int64_t count,
@@ -72,95 +62,40 @@ public:
     std::string describe() const override;
 
 private:
-    struct Memory {
-        size_t bytes = 0;
-        char* scratch = nullptr;  // [threads] of scratch_stride bytes
-        size_t scratch_stride = 0;
-        int64_t* first_item = nullptr;  // [max_sequences + 1] of each sequence; or of each block, where these are split
-        // Of split blocks:
-        float* partial_out = nullptr;         // [block][part][rows][dim]
-        RowState* partial_state = nullptr;    // [block][part][rows]
-        SparseParts* parts = nullptr;         // [block]
-        int32_t* arrivals = nullptr;          // [block] parts finished
-    };
-
     struct Run {
         const PlannedSparse& plan;
         const SparseOperands& operands;
         const SparseSequence* sequences;
         int64_t count;
-        Memory memory;
-        SparseShape shape;
+        SparseWorkspace memory = {};
+        SparseShape shape = {};
         bool is_split = false;
         int64_t items = 0;
         std::atomic<int64_t> next{0};
     };
 
-    // A block's place among the sequences.
-    struct Place {
-        int64_t sequence, token_begin, token_end;
-        int32_t head_begin, heads;
-    };
-
-    Memory divide(void* memory) const;
-    SparseScratch divide_scratch(Arena& arena) const;
     int64_t blocks_of(const Run& run, const SparseSequence& s) const {
         return (s.q_len + run.shape.tokens - 1) / run.shape.tokens * run.shape.head_parts;
+    }
+    void clear_padding(const Run& run, const SparseSequence& s) const {
+        const RowSink sink = row_sink(problem_, run.operands, s, 0);
+        clear_tokens(sink, s.q_len, s.q_len + s.pad_after, problem_.heads, kSparseDim);
     }
     int worthwhile_threads(const SparseSequence* sequences, int64_t count) const;
     void list_items(Run& run) const;
     bool split_blocks(Run& run) const;
-    Place place_of(const Run& run, int64_t sequence, int64_t block) const;
+    SparsePlace place_of(const Run& run, int64_t sequence, int64_t block) const;
     static void work(void* run, int slot);
     void compute(Run& run, int64_t item, const SparseScratch& scratch) const;
     void compute_part(Run& run, int64_t item, const SparseScratch& scratch) const;
-    RowSink row_sink(const SparseOperands& operands, const SparseSequence& s, int64_t head) const;
-    SparseView view(const SparsePool& pool, const SparseStream& stream, const void* base, const int32_t* table,
-                    const int32_t* indices, const int32_t* lengths, int64_t list_row) const;
-    SparseBlock block_at(const Run& run, const Place& place) const;
 
     const SparseProblem problem_;
     const Kernels& kernels_;
-    const int threads_;
-    const int32_t block_rows_;
-    int64_t max_parts_ = 1;
-    int64_t split_blocks_ = 0;  // at most so many blocks may be split
-    int32_t split_rows_ = 0;    // of each
-    size_t bytes_ = 0;
+    const SparseBounds bounds_;
+    const size_t bytes_;
 };
 
-SparseScratch PlannedSparse::divide_scratch(Arena& arena) const {
-    Schedule schedule;
-    schedule.block_rows = block_rows_;
-    SparseScratch s = {};
-    s.tile = engine::divide_scratch(arena, tile_problem(problem_), schedule, kernels_);
-    const size_t rows = static_cast<size_t>(block_rows_);
-    s.total = arena.take<float>(rows * kSparseDim);
-    s.total_state = arena.take<RowState>(rows);
-    if (is_packed(problem_)) s.unpacked = arena.take<uint16_t>(size_t{kTileKeys} * kSparseDim);
-    return s;
-}
-
-PlannedSparse::Memory PlannedSparse::divide(void* memory) const {
-    Arena counter;
-    divide_scratch(counter);
-    Memory m;
-    Arena arena = Arena::aligned(memory);
-    m.scratch_stride = Arena::round_up(counter.used());
-    m.scratch = arena.take<char>(m.scratch_stride * static_cast<size_t>(threads_));
-    m.first_item = arena.take<int64_t>(static_cast<size_t>(std::max(problem_.max_sequences, split_blocks_) + 1));
-    const size_t blocks = static_cast<size_t>(split_blocks_);
-    const size_t rows = blocks * static_cast<size_t>(max_parts_ * split_rows_);
-    m.partial_out = arena.take<float>(rows * kSparseDim);
-    m.partial_state = arena.take<RowState>(rows);
-    m.parts = arena.take<SparseParts>(blocks);
-    m.arrivals = arena.take<int32_t>(blocks);
-    m.bytes = arena.used() + Arena::kAlignment;
-    return m;
-}
-
 int PlannedSparse::worthwhile_threads(const SparseSequence* sequences, int64_t count) const {
-    constexpr double kMultiplyAddsPerThread = 5e5;
     const auto seen = [](const SparsePool& pool, int64_t columns) {
         return static_cast<double>(pool.topk > 0 ? std::min(pool.topk, columns) : columns);
     };
@@ -173,8 +108,7 @@ int PlannedSparse::worthwhile_threads(const SparseSequence* sequences, int64_t c
                   (seen(problem_.ori, ori.end - ori.begin) +
                    seen(problem_.cmp, visible_compressed(problem_, s, s.q_len / 2)) + 1);
     }
-    const double work = scores * problem_.heads * 2 * kSparseDim;
-    return static_cast<int>(std::clamp(work / kMultiplyAddsPerThread, 1.0, static_cast<double>(threads_)));
+    return engine::worthwhile_threads(scores * problem_.heads * 2 * kSparseDim, bounds_.threads);
 }
 
 // An item is a block, or what follows a sequence's blocks: its padding.
@@ -190,7 +124,8 @@ void PlannedSparse::list_items(Run& run) const {
 
 // Where blocks are few, items are their parts. Padding is written at once then. False: they stay whole.
 bool PlannedSparse::split_blocks(Run& run) const {
-    if (run.shape.blocks == 0 || run.shape.blocks > split_blocks_ || run.shape.heads > split_rows_) return false;
+    const SparseShape& shape = run.shape;
+    if (shape.tokens > 1 || shape.blocks == 0 || shape.blocks > bounds_.split_blocks) return false;
     int64_t block = 0, items = 0;
     for (int64_t i = 0; i < run.count; i++) {
         const SparseSequence& s = run.sequences[i];
@@ -203,7 +138,7 @@ bool PlannedSparse::split_blocks(Run& run) const {
             run.memory.parts[block] = SparseParts(ori, cmp);
             run.memory.first_item[block] = items;
             const int64_t parts = std::max<int64_t>(run.memory.parts[block].count(), 1);
-            if (parts > max_parts_) return false;
+            if (parts > bounds_.parts) return false;
             items += parts;
         }
     }
@@ -213,7 +148,7 @@ bool PlannedSparse::split_blocks(Run& run) const {
     std::memset(run.memory.arrivals, 0, sizeof(int32_t) * static_cast<size_t>(block));
     for (int64_t i = 0; i < run.count; i++) {
         const SparseSequence& s = run.sequences[i];
-        clear_tokens(row_sink(run.operands, s, 0), s.q_len, s.q_len + s.pad_after, problem_.heads, kSparseDim);
+        clear_padding(run, s);
     }
     return true;
 }
@@ -223,7 +158,9 @@ SparseFault PlannedSparse::run(const SparseOperands& operands, const SparseSeque
     const SparseFault fault = find_fault(problem_, operands, sequences, count);
     if (fault.found()) return fault;
     const int threads = worthwhile_threads(sequences, count);
-    Run run{*this, operands, sequences, count, divide(memory), choose_shape(problem_, sequences, count, threads)};
+    Run run{*this, operands, sequences, count};
+    run.memory = divide_workspace(memory, problem_, bounds_, kernels_);
+    run.shape = choose_shape(problem_, sequences, count, threads);
     run.is_split = threads > 1 && split_blocks(run);
     if (!run.is_split) list_items(run);
     const int slots = static_cast<int>(std::min<int64_t>(threads, run.items));
@@ -237,7 +174,7 @@ void PlannedSparse::work(void* context, int slot) {
     int64_t item = run.next.fetch_add(1, std::memory_order_relaxed);
     if (item >= run.items) return;
     Arena arena(run.memory.scratch + run.memory.scratch_stride * static_cast<size_t>(slot));
-    const SparseScratch scratch = plan.divide_scratch(arena);
+    const SparseScratch scratch = divide_scratch(arena, plan.problem_, plan.bounds_, plan.kernels_);
     std::memset(scratch.tile.zeros, 0, sizeof(float) * kMaxDim);
     for (; item < run.items; item = run.next.fetch_add(1, std::memory_order_relaxed)) {
         run.is_split ? plan.compute_part(run, item, scratch) : plan.compute(run, item, scratch);
@@ -245,7 +182,7 @@ void PlannedSparse::work(void* context, int slot) {
 }
 
 // The last tokens first: under a causal rule they see most.
-PlannedSparse::Place PlannedSparse::place_of(const Run& run, int64_t sequence, int64_t block) const {
+SparsePlace PlannedSparse::place_of(const Run& run, int64_t sequence, int64_t block) const {
     const SparseSequence& s = run.sequences[sequence];
     const int64_t runs = (s.q_len + run.shape.tokens - 1) / run.shape.tokens;
     const int64_t token = (runs - 1 - block / run.shape.head_parts) * run.shape.tokens;
@@ -260,10 +197,11 @@ void PlannedSparse::compute(Run& run, int64_t item, const SparseScratch& scratch
     const SparseSequence& s = run.sequences[sequence];
     const int64_t block = item - first[sequence];
     if (block == blocks_of(run, s)) {
-        clear_tokens(row_sink(run.operands, s, 0), s.q_len, s.q_len + s.pad_after, problem_.heads, kSparseDim);
+        clear_padding(run, s);
         return;
     }
-    kernels_.sparse[static_cast<int>(problem_.dtype)](block_at(run, place_of(run, sequence, block)), scratch);
+    const SparseBlock b = block_at(problem_, run.operands, s, place_of(run, sequence, block));
+    kernels_.sparse[static_cast<int>(problem_.dtype)](b, scratch);
 }
 
 void PlannedSparse::compute_part(Run& run, int64_t item, const SparseScratch& scratch) const {
@@ -275,9 +213,9 @@ void PlannedSparse::compute_part(Run& run, int64_t item, const SparseScratch& sc
         sequence++;
     }
     const SparseSequence& s = run.sequences[sequence];
-    const Place place = place_of(run, sequence, block - before);
+    const SparsePlace place = place_of(run, sequence, block - before);
     const int64_t parts = first[block + 1] - first[block];
-    SparseBlock b = block_at(run, place);
+    SparseBlock b = block_at(problem_, run.operands, s, place);
     const auto compute = kernels_.sparse[static_cast<int>(problem_.dtype)];
     if (parts == 1) return compute(b, scratch);
 
@@ -288,8 +226,8 @@ void PlannedSparse::compute_part(Run& run, int64_t item, const SparseScratch& sc
     b.ori.end = ori.end;
     b.cmp.begin = cmp.begin;
     b.cmp.end = cmp.end;
-    float* partial_out = run.memory.partial_out + block * max_parts_ * split_rows_ * kSparseDim;
-    RowState* partial_state = run.memory.partial_state + block * max_parts_ * split_rows_;
+    float* partial_out = run.memory.partial_out + block * bounds_.parts * bounds_.split_rows * kSparseDim;
+    RowState* partial_state = run.memory.partial_state + block * bounds_.parts * bounds_.split_rows;
     b.rows.sink.partial_out = partial_out + part * place.heads * kSparseDim;
     b.rows.sink.partial_state = partial_state + part * place.heads;
     compute(b, scratch);
@@ -303,88 +241,17 @@ void PlannedSparse::compute_part(Run& run, int64_t item, const SparseScratch& sc
     merge.row_end = b.rows.row_end;
     merge.group = place.heads;
     merge.dim_v = kSparseDim;
-    merge.sink = row_sink(run.operands, s, place.head_begin);
+    merge.sink = row_sink(problem_, run.operands, s, place.head_begin);
     kernels_.merge_sparse(merge);
-}
-
-RowSink PlannedSparse::row_sink(const SparseOperands& operands, const SparseSequence& s, int64_t head) const {
-    const SparseProblem& p = problem_;
-    RowSink sink = {};
-    sink.out = static_cast<char*>(operands.out) + bytes_of(p.dtype, s.out_offset + head * p.out.head_stride);
-    sink.out_token_stride = bytes_of(p.dtype, p.out.token_stride);
-    sink.out_head_stride = bytes_of(p.dtype, p.out.head_stride);
-    sink.out_dtype = sink.query_dtype = p.dtype;
-    sink.first_head = static_cast<int32_t>(head);
-    sink.sinks = p.has_sink ? operands.sinks : nullptr;
-    sink.sinks_dtype = Dtype::f32;
-    sink.empty_lse = 0.0f;
-    if (p.wants_lse) {
-        sink.lse = operands.lse + s.lse_offset + head * p.lse.head_stride;
-        sink.lse_token_stride = p.lse.token_stride;
-        sink.lse_head_stride = p.lse.head_stride;
-    }
-    return sink;
-}
-
-SparseView PlannedSparse::view(const SparsePool& pool, const SparseStream& stream, const void* base,
-                               const int32_t* table, const int32_t* indices, const int32_t* lengths,
-                               int64_t list_row) const {
-    SparseView v = {};
-    v.len = stream.len;
-    if (!pool.present || stream.len == 0) return v;  // nothing will be read, and there may be no memory at all
-    const Dtype codes = problem_.rows == SparseRows::packed_hif8   ? Dtype::hif8
-                        : problem_.rows == SparseRows::packed_e4m3 ? Dtype::f8_e4m3
-                                                                   : problem_.dtype;
-    v.rows.dtype = codes;
-    v.rows.base = static_cast<const char*>(base) + bytes_of(codes, stream.offset);
-    v.rows.token_stride = bytes_of(codes, pool.row_stride);
-    v.rows.block_stride = bytes_of(codes, pool.block_stride);
-    v.rows.block_size = pool.block_size;
-    v.rows.dim = v.rows.chunk = kSparseDim;
-    if (pool.block_size > 0) v.rows.table = table + stream.table_offset;
-    v.end = stream.len;
-    if (pool.topk == 0) return v;
-    v.topk = v.end = pool.topk;
-    v.indices = indices + list_row * pool.topk;
-    if (pool.has_topk_length) v.topk_length = lengths + list_row;
-    return v;
-}
-
-SparseBlock PlannedSparse::block_at(const Run& run, const Place& place) const {
-    const SparseProblem& p = problem_;
-    const SparseOperands& o = run.operands;
-    const SparseSequence& s = run.sequences[place.sequence];
-    SparseBlock b = {};
-    b.rows.query = static_cast<const uint16_t*>(o.query) + s.q_offset + place.head_begin * p.query.head_stride;
-    b.rows.query_token_stride = p.query.token_stride;
-    b.rows.query_head_stride = p.query.head_stride;
-    b.rows.value_is_key = true;
-    b.rows.row_begin = place.token_begin * place.heads;
-    b.rows.row_end = place.token_end * place.heads;
-    b.rows.kv_heads = 1;
-    b.rows.group = place.heads;
-    b.rows.dim = b.rows.dim_v = kSparseDim;
-    b.rows.scale = p.scale;
-    b.rows.sink = row_sink(o, s, place.head_begin);
-    b.ori = view(p.ori, s.ori, o.ori, o.ori_block_table, o.ori_indices, o.ori_topk_length, s.list_row);
-    b.cmp = view(p.cmp, s.cmp, o.cmp, o.cmp_block_table, o.cmp_indices, o.cmp_topk_length, s.list_row);
-    b.band_first = s.ori_band.first;
-    b.band_last = s.ori_band.last;
-    b.cmp_shift = s.cmp_shift;
-    b.cmp_ratio = p.cmp_ratio;
-    b.token_begin = place.token_begin;
-    b.token_end = place.token_end;
-    b.packed = is_packed(p);
-    return b;
 }
 
 std::string PlannedSparse::describe() const {
     const auto text = [](auto number) { return std::to_string(number); };
-    std::string out = "target: " + std::string(kernels_.name) + ", threads: up to " + text(threads_);
+    std::string out = "target: " + std::string(kernels_.name) + ", threads: up to " + text(bounds_.threads);
     out += "\nshape: up to " + text(problem_.max_sequences) + " sequences, " + text(problem_.max_tokens) +
            " query tokens, heads " + text(problem_.heads) + ", rows of " + text(kSparseDim);
-    out += "\nblocks: up to " + text(block_rows_) + " rows; " +
-           (split_blocks_ > 0 ? "up to " + text(max_parts_) + " parts of a token's streams" : "never split");
+    out += "\nblocks: up to " + text(bounds_.block_rows) + " rows; " +
+           (bounds_.split_blocks > 0 ? "up to " + text(bounds_.parts) + " parts of a token's streams" : "never split");
     out += "\nworkspace: " + text(bytes_) + " bytes";
     return out;
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host compute engine's sparse attention over shared key-value rows: plain numbers in, no acl types, no I/O. One row
-// of 512 channels is a token's key and value for all query heads. A query token sees rows of two streams of its
+// The host compute engine's sparse attention over shared key-value rows: plain numbers in, no acl types, no I/O. One
+// row of 512 channels is a token's key and value for all query heads. A query token sees rows of two streams of its
 // sequence: the original tokens and a compressed stream; of each either an interval of positions or a list of them.
 //
 // The three parts come in this order: `SparseProblem` is what is known before lengths are (they live on the device),
@@ -26,12 +26,12 @@ namespace acl_attn::engine {
 inline constexpr int32_t kSparseDim = 512;         // channels of a query, a row, and the output
 inline constexpr int32_t kPackedRowBytes = 640;
 
-// How a row is stored. Packed: 64 bf16 (channels 448 .. 511), 448 one-byte codes (channels 0 .. 447), 7 E8M0 scales, one
-// for 64 codes, 57 unused bytes; it stands for bf16 numbers.
+// How a row is stored. Packed: 64 bf16 (channels 448 .. 511), 448 one-byte codes (channels 0 .. 447), 7 E8M0 scales,
+// one for 64 codes, 57 unused bytes; it stands for bf16 numbers.
 enum class SparseRows : uint8_t { f16, bf16, packed_e4m3, packed_hif8 };
 
-// Where the rows of one stream lie. Strides are in elements, which are bytes where rows are packed; a row's own elements
-// lie side by side. Row t of a sequence, contiguous: SparseStream::offset + t * row_stride. Paged:
+// Where the rows of one stream lie. Strides are in elements, which are bytes where rows are packed; a row's own
+// elements lie side by side. Row t of a sequence, contiguous: SparseStream::offset + t * row_stride. Paged:
 // block_table[table_offset + t / block_size] * block_stride + (t % block_size) * row_stride.
 struct SparsePool {
     bool present = false;
@@ -42,8 +42,8 @@ struct SparsePool {
     // Entries of each query token's list; 0: no lists, tokens see intervals. See SparseOperands::ori_indices.
     int64_t topk = 0;
     bool has_topk_length = false;
-    // At most so many rows of the stream are seen by one token of any sequence, as far as is known (an interval's extent,
-    // or topk). It only bounds the workspace of calls with few query tokens.
+    // At most so many rows of the stream are seen by one token of any sequence, as far as is known (an interval's
+    // extent, or topk). It only bounds the workspace of calls with few query tokens.
     int64_t max_seen = 0;
 };
 
@@ -81,8 +81,8 @@ struct SparseSequence {
     SparseStream ori, cmp;
     // Without original lists token i sees original rows j with i + first <= j <= i + last.
     Band ori_band;
-    // Token i sees the first count(i) = clamp(floor((i + cmp_shift) / ratio), 0, cmp.len) compressed rows; with lists the
-    // rows that its list names among them. kAllCompressed: count(i) = cmp.len.
+    // Token i sees the first count(i) = clamp(floor((i + cmp_shift) / ratio), 0, cmp.len) compressed rows; with lists
+    // the rows that its list names among them. kAllCompressed: count(i) = cmp.len.
     int64_t cmp_shift = kAllCompressed;
 };
 

@@ -30,8 +30,8 @@ struct SparseView {
 
 // Query tokens [token_begin, token_end) and some neighbouring heads.
 struct SparseBlock {
-    // `group` is the number of these heads, head 0 the first of them; merged row r is token r / group. Its keys, values,
-    // and bands are not used.
+    // `group` is the number of these heads, head 0 the first of them; merged row r is token r / group. Its keys,
+    // values, and bands are not used.
     RowBlock rows;
     SparseView ori, cmp;
     int64_t band_first, band_last;     // of original rows without lists

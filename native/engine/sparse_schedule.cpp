@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "engine/schedule.h"
 #include "engine/sparse_block.h"
 
 namespace acl_attn::engine {
 namespace {
 
 constexpr int32_t kFewestHeads = 30;    // of a block; packing would cost too much for fewer
-constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
 
 // The split that column `column` is in.
 int64_t split_of(int64_t column) {
@@ -31,7 +31,8 @@ SparseRange split(SparseRange range, int64_t index) {
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-int64_t most_parts(const SparsePool& pool) {
+// A range somewhere in the stream touches one split more than one at its begin, where splits are shortest.
+int64_t most_splits(const SparsePool& pool) {
     return pool.present && pool.max_seen > 0 ? splits({0, pool.max_seen}) + 1 : 0;
 }
 
@@ -71,9 +72,8 @@ void SparseParts::columns(int64_t part, SparseRange* ori, SparseRange* cmp) cons
     *cmp = part >= first && part - first < splits(cmp_) ? split(cmp_, part - first) : SparseRange{};
 }
 
-// A range somewhere in the stream touches one split more than one at its begin, where splits are shortest.
 int64_t most_parts(const SparseProblem& problem) {
-    return std::max<int64_t>(most_parts(problem.ori) + most_parts(problem.cmp), 1);
+    return std::max<int64_t>(most_splits(problem.ori) + most_splits(problem.cmp), 1);
 }
 
 int32_t rows_of_token(const SparseProblem& problem, int32_t heads) {

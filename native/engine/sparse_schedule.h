@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a sparse problem is cut into blocks of query tokens and heads, and, where these are too few for the threads,
-// into parts of what a token sees. None of it changes a bit of the result: cuts are at sparse_split_begin() in any case.
+// into parts of what a token sees. None of it changes a bit of the result: parts end at sparse_split_begin() in any
+// case.
 #pragma once
 
 #include <cstdint>

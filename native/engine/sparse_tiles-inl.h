@@ -10,6 +10,7 @@
 namespace acl_attn::engine {
 namespace {
 
+// The formula of sparse_schedule.h stands here once more for the reason given in rows-inl.h.
 inline int64_t visible_compressed(const SparseBlock& b, int64_t token) {
     const int64_t stands_for = token + b.cmp_shift;  // original tokens that end where this one does
     return stands_for <= 0 ? 0 : smaller(stands_for / b.cmp_ratio, b.cmp.len);
@@ -34,7 +35,7 @@ inline bool is_sparse_cut(int64_t key) {
 struct SparseTile {
     bool is_compressed = false;
     int64_t token = -1;        // whose list it is from; -1: for all tokens of the block
-    int64_t key = 0;           // column 0: a row of the stream, or a place among the list's rows; a multiple of kTileKeys
+    int64_t key = 0;           // column 0, a multiple of kTileKeys: a row of the stream, or a place in the list
     int begin = 0, end = 0;    // columns that some token sees
     const void** rows = nullptr;  // [kTileKeys], zeros outside [begin, end)
 };

@@ -5,31 +5,21 @@
 #pragma once
 
 #include "engine/kernels.h"
-#include "formats/codes-inl.h"
+#include "formats/packed_row-inl.h"
 
 namespace acl_attn::engine {
 namespace {
 
-// Where the parts of a packed row lie, in bytes and channels (sparse.h).
-constexpr int kPackedCodes = 128, kPackedScales = 576;
-constexpr int kPackedScaled = 448, kPackedGroup = 64, kPackedPlain = 64;
-
-template <class Code>
-inline void unpack_row(const uint8_t* row, uint16_t* to) {
-    for (int d = 0; d < kPackedScaled; d += kPackedGroup) {
-        const vf scale = splat(load_wide_part<E8M0>(row + kPackedScales + d / kPackedGroup, 1)[0]);
-        for (int c = d; c < d + kPackedGroup; c += kLanes) {
-            store(to + c, narrow(BF16{}, load_wide<Code>(row + kPackedCodes + c) * scale));
-        }
-    }
-    __builtin_memcpy(to + kPackedScaled, row, sizeof(uint16_t) * kPackedPlain);
-}
-
 // Unpacks rows[0 .. count) into `memory`, one after another, and points to these instead.
 inline void unpack_rows(Dtype codes, int count, const void** rows, uint16_t* memory) {
-    for (int i = 0; i < count; i++, memory += kPackedScaled + kPackedPlain) {
+    constexpr formats::PackedRowLayout layout = formats::kPackedRow;
+    for (int i = 0; i < count; i++, memory += layout.scaled + formats::kPackedRope) {
         const uint8_t* row = static_cast<const uint8_t*>(rows[i]);
-        codes == Dtype::hif8 ? unpack_row<HiFloat8>(row, memory) : unpack_row<E4M3>(row, memory);
+        if (codes == Dtype::hif8) {
+            unpack_row<HiFloat8, BF16>(layout, row, memory);
+        } else {
+            unpack_row<E4M3, BF16>(layout, row, memory);
+        }
         rows[i] = memory;
     }
 }

@@ -42,16 +42,15 @@ public:
         Panels<T, Operand>::pack(keys, values);
     }
 
-    // Finds the next tile's rows. `calls`: about how often advance() will be called.
-    Ahead ahead(int calls) const {
+    // Finds the next tile's rows.
+    Ahead ahead() const {
         const int64_t next = key + kTileKeys;
         if (next >= span_.end) return {};
         locate(next);
         const KvView &k = b_.key, &v = b_.value;
         if (k.chunk < k.dim || v.chunk < v.dim) return {};
-        const void* const* values = b_.value_is_key ? nullptr : value_rows(next);
-        return {key_rows(next), bytes_of(k.dtype, k.dim), values,    bytes_of(v.dtype, v.dim),
-                begin_of(next), end_of(next),             calls};
+        return {key_rows(next),           bytes_of(k.dtype, k.dim), b_.value_is_key ? nullptr : value_rows(next),
+                bytes_of(v.dtype, v.dim), begin_of(next),           end_of(next)};
     }
 
 private:

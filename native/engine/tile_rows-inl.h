@@ -65,12 +65,17 @@ protected:
     // The packed tile for groups [group_begin, group_end).
     void visit(int group_begin, int group_end, Ahead& ahead) {
         find_ranges(group_begin, group_end);
+        share_values();
+        const auto parts = [](int n, int size) { return (n + size - 1) / size; };
+        const int score_calls = parts(panels_.end - panels_.column(0), kNr) * parts(panels_.steps, kKeySteps);
+        const int value_calls = parts(b_.dim_v, kNr) * value_parts_;
+        ahead.spread((group_end - group_begin) * (score_calls + value_calls));
         for (int strip = group_begin; strip < group_end; strip += kStripGroups) {
             strip_ = strip;
             strip_end_ = strip + kStripGroups < group_end ? strip + kStripGroups : group_end;
             score(ahead);
             for (int g = strip_; g < strip_end_; g++) softmax(g);
-            accumulate();
+            accumulate(ahead);
         }
     }
 
@@ -155,7 +160,7 @@ private:
                     is_last ? left : kKeySteps, first_step > 0, is_last ? b_.scale : 1.0f, scores(g * kMr) + column,
                     kScoreStride);
             });
-            if (is_last) ahead.advance();
+            ahead.advance();
         }
     }
 
@@ -200,26 +205,30 @@ private:
         }
     }
 
-    void accumulate() {
+    // Cuts the tile's keys into equal parts of what fits the cache. A row's bits are the same however many there are:
+    // pairs take all keys at once.
+    void share_values() {
+        static_assert(!kPaired || kValueChunk<Operand> == kTileKeys, "residuals follow all of a tile's products");
+        const int keys = round_up(panels_.end, kLanes) - panels_.column(0);
+        value_parts_ = (keys + kValueChunk<Operand> - 1) / kValueChunk<Operand>;
+        part_keys_ = round_up((keys + value_parts_ - 1) / value_parts_, kLanes);
+    }
+
+    void accumulate(Ahead& ahead) {
         alignas(64) static const float kOnes[kMr] = {1, 1, 1, 1, 1, 1};
         const float* panel = s_.value_panels;
-        const int first = panels_.column(0);
-        const int keys = round_up(panels_.end, kLanes) - first;
-        // Equal shares of what fits. A row's bits are the same however many there are: pairs take all keys at once.
-        static_assert(!kPaired || kValueChunk<Operand> == kTileKeys, "residuals follow all of a tile's products");
-        const int chunks = (keys + kValueChunk<Operand> - 1) / kValueChunk<Operand>;
-        const int chunk_keys = round_up((keys + chunks - 1) / chunks, kLanes);
         for (int c0 = 0; c0 < b_.dim_v; c0 += kNr, panel += panels_.value_panel_size()) {
-            for (int chunk = first; chunk < panels_.end; chunk += chunk_keys) {
+            for (int part = panels_.column(0); part < panels_.end; part += part_keys_) {
                 for (int g = strip_; g < strip_end_; g++) {
                     const Range& range = ranges_[g];
-                    const int begin = range.first_key > chunk ? range.first_key : chunk;
-                    const int end = range.end_key < chunk + chunk_keys ? range.end_key : chunk + chunk_keys;
+                    const int begin = range.first_key > part ? range.first_key : part;
+                    const int end = range.end_key < part + part_keys_ ? range.end_key : part + part_keys_;
                     if (begin >= end) continue;
                     const float* rescale = begin > range.first_key ? kOnes
                                            : has_sums_[g]          ? s_.row_rescale + g * kMr
                                                                    : nullptr;
                     add_values(g, begin, end, rescale, panel + begin / Operand::kDepth * kNr, c0);
+                    ahead.advance();
                 }
             }
         }
@@ -270,6 +279,7 @@ private:
 
     const Panels<T, Operand>& panels_;
     int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
+    int value_parts_ = 0, part_keys_ = 0;
     bool any_aside_ = false;         // s_.aside holds sums
     bool has_sums_[kMaxBlockRows / kMr];  // of a group; s_.out holds nothing before
     Range ranges_[kMaxBlockRows / kMr];

@@ -13,7 +13,8 @@
 namespace acl_attn::engine {
 namespace {
 
-// Scales from 2^-111 on leave no bits that bf16 lacks: the smallest code stands for 2^-22 (HIFLOAT8), bf16's for 2^-133.
+// Scales from 2^-111 on leave no bits that bf16 lacks: the smallest code stands for 2^-22 (HIFLOAT8), and bf16's for
+// 2^-133.
 constexpr uint8_t kExactPackedScale = 16;
 
 // Tiles of smaller numbers get the scale of this one, as with the vendor's producer.
@@ -53,7 +54,9 @@ inline void unpack_row(const formats::PackedRowLayout& layout, const uint8_t* ro
         const int tile = d / layout.tile;
         const vf scale = splat(load_packed_scale(layout, row, tile));
         const auto unpack = [&](auto put) {
-            for (int c = d; c < d + layout.tile; c += kLanes) put(to + c, load_wide<Code>(row + layout.codes + c) * scale);
+            for (int c = d; c < d + layout.tile; c += kLanes) {
+                put(to + c, load_wide<Code>(row + layout.codes + c) * scale);
+            }
         };
         const bool is_exact =
             kIsBf16 && layout.scale == formats::PackedScale::e8m0 && row[layout.scales + tile] >= kExactPackedScale;
@@ -92,7 +95,8 @@ inline uint32_t largest_bits(const typename From::Element* from, int count) {
 
 // Stores the scale that brings `size` to at most `full`, rounded up where the kind of scale has fewer numbers, and
 // returns it.
-inline float store_packed_scale(const formats::PackedRowLayout& layout, float size, float full, uint8_t* row, int tile) {
+inline float store_packed_scale(const formats::PackedRowLayout& layout, float size, float full, uint8_t* row,
+                                int tile) {
     uint8_t* at = row + layout.scales;
     uint32_t bits;
     const float exact = (size < kLeastTile ? kLeastTile : size) / full;
@@ -122,8 +126,8 @@ inline vb narrow_finite(E4M3, vf x) { return narrow(E4M3{}, x); }
 
 // Numbers beyond +-`limit` become it. False, and the row is as before, if a number is not finite.
 template <class Code, class From>
-inline bool pack_row(const formats::PackedRowLayout& layout, const typename From::Element* from, float full, float limit,
-                     uint8_t* row) {
+inline bool pack_row(const formats::PackedRowLayout& layout, const typename From::Element* from, float full,
+                     float limit, uint8_t* row) {
     uint32_t sizes[formats::kMaxPackedTiles];
     uint32_t largest = largest_bits<From>(from + layout.scaled, formats::kPackedRope);
     for (int d = 0, tile = 0; d < layout.scaled; d += layout.tile, tile++) {

@@ -106,7 +106,8 @@ void bench(const Case& c) {
             state ^= state >> 7;
             state ^= state << 17;
             const float f = static_cast<float>(state >> 40) * 0x1p-24f * 3.4f - 1.7f;
-            uint16_t code = p.dtype == Dtype::f16 ? acl_attn::formats::encode_f16(f) : acl_attn::formats::encode_bf16(f);
+            using namespace acl_attn::formats;
+            uint16_t code = p.dtype == Dtype::f16 ? encode_f16(f) : encode_bf16(f);
             if (is_packed) code &= 0x3f3f;
             std::memcpy(bytes.data() + i, &code, 2);
         }
@@ -145,8 +146,8 @@ void bench(const Case& c) {
         read.push_back(row_bytes(c) / times.back() / bandwidth);
     }
     const double seconds = median(times);
-    std::printf("%-34s %10.1f us %8.1f GFLOP/s (%3.0f %% of multiply-adds) %6.2f GB/s of rows (%3.0f %% of reads)\n", c.name,
-                seconds * 1e6, 4 * pairs(c) * c.heads * kSparseDim / seconds * 1e-9, 100 * median(multiply),
+    std::printf("%-34s %10.1f us %8.1f GFLOP/s (%3.0f %% of multiply-adds) %6.2f GB/s of rows (%3.0f %% of reads)\n",
+                c.name, seconds * 1e6, 4 * pairs(c) * c.heads * kSparseDim / seconds * 1e-9, 100 * median(multiply),
                 row_bytes(c) / seconds * 1e-9, 100 * median(read));
     std::fflush(stdout);
 }

@@ -21,7 +21,8 @@ void check(const SparseSpec& spec) {
 // Calls body with the rows' formats and all ways to store the two streams.
 template <class Body>
 void for_each_storage(SparseSpec spec, Body body) {
-    for (const SparseRows rows : {SparseRows::f16, SparseRows::bf16, SparseRows::packed_e4m3, SparseRows::packed_hif8}) {
+    for (const SparseRows rows :
+         {SparseRows::f16, SparseRows::bf16, SparseRows::packed_e4m3, SparseRows::packed_hif8}) {
         spec.rows = rows;
         spec.dtype = rows == SparseRows::f16 ? Dtype::f16 : Dtype::bf16;
         for (const int32_t block : {0, 16, 7}) {
@@ -106,6 +107,38 @@ void long_streams() {
     }
 }
 
+// A token that sees one row, and no sink, is that row: every code with every scale that makes it finite.
+void packed_numbers() {
+    for (const SparseRows rows : {SparseRows::packed_e4m3, SparseRows::packed_hif8}) {
+        SparseSpec spec;
+        spec.rows = rows;
+        spec.heads = 1;
+        spec.has_sink = false;
+        spec.sequences = Sequences(255, {1, 1});
+        SparseData data = make_sparse_data(spec, 8);
+        for (size_t scale = 0; scale < 255; scale++) {
+            SparseLogical& d = data.sequences[scale];
+            std::fill(d.q.begin(), d.q.end(), uint16_t{0});
+            std::memset(d.ori.data() + 576, static_cast<int>(scale), 7);
+            for (size_t i = 0; i < 448; i++) {
+                d.ori[128 + i] = static_cast<uint8_t>(i);
+                const double x = read_row(spec, d.ori.data(), static_cast<int64_t>(i));
+                if (!std::isfinite(x)) d.ori[128 + i] = 0;
+            }
+        }
+        const Result got = run_sparse(spec, data);
+        for (size_t scale = 0; scale < 255; scale++) {
+            for (int64_t i = 0; i < kDim; i++) {
+                const uint16_t code = got.out[scale * kDim + static_cast<size_t>(i)];
+                const double want = read_row(spec, data.sequences[scale].ori.data(), i);
+                if (decode(Dtype::bf16, code) == want) continue;
+                fail("packed rows " + std::to_string(static_cast<int>(rows)) + ": scale code " + std::to_string(scale) +
+                     ", channel " + std::to_string(i));
+            }
+        }
+    }
+}
+
 void padding() {
     SparseSpec spec;
     spec.sequences = Sequences{{2, 20, 3}, {0, 7, 2}, {0, 0, 1}, {3, 9, 0}};
@@ -158,7 +191,7 @@ void faults() {
     spec.cmp_topk = 6;
     SparseData lists = make_sparse_data(spec, 5);
     for (int64_t i = 0; i < 4; i++) {  // 6, 7, 7, 7 of 7 rows are visible
-        for (int64_t e = 0; e < 6; e++) lists.sequences[2].cmp_list[static_cast<size_t>(i * 6 + e)] = static_cast<int32_t>(e);
+        for (int32_t e = 0; e < 6; e++) lists.sequences[2].cmp_list[static_cast<size_t>(i * 6 + e)] = e;
     }
     for (const int32_t bad : {7, -2, kLowest, kHighest}) {
         for (int64_t token = 0; token < 4; token++) {
@@ -176,7 +209,8 @@ void faults() {
     }
     SparseLaid laid(spec, lists);
     laid.cmp_table[static_cast<size_t>(laid.sequences[2].cmp.table_offset)] = 1 << 20;
-    expect_fault(laid, {Kind::cmp_block_table, 2, -1, 0, 1 << 20, laid.problem.cmp.block_count}, "a listed row's block");
+    const int64_t blocks = laid.problem.cmp.block_count;
+    expect_fault(laid, {Kind::cmp_block_table, 2, -1, 0, 1 << 20, blocks}, "a listed row's block");
     spec.ori_topk = 5;
     spec.has_topk_length = true;
     SparseData lengths = make_sparse_data(spec, 6);
@@ -216,6 +250,7 @@ int main() {
         windows();
         ratios();
         long_streams();
+        packed_numbers();
         padding();
         faults();
     });

@@ -48,11 +48,11 @@ struct SparseSpec {
         return has_cmp ? sequences[n].ori_len / ratio + sequences[n].extra_cmp : 0;
     }
     std::string name() const {
-        std::string s = "sparse rows " + std::to_string(static_cast<int>(rows)) + " h" + std::to_string(heads) + " cmp " +
-                        std::to_string(has_cmp) + " ratio " + std::to_string(ratio) + " topk " + std::to_string(ori_topk) +
-                        "," + std::to_string(cmp_topk) + " blocks " + std::to_string(ori_block) + "," +
-                        std::to_string(cmp_block) + " window " + std::to_string(left) + "," + std::to_string(right);
-        for (const auto& q : sequences) s += " " + std::to_string(q.q_len) + "x" + std::to_string(q.ori_len);
+        const auto text = [](auto number) { return std::to_string(number); };
+        std::string s = "sparse rows " + text(static_cast<int>(rows)) + " h" + text(heads) + " cmp " + text(has_cmp) +
+                        " ratio " + text(ratio) + " topk " + text(ori_topk) + "," + text(cmp_topk) + " blocks " +
+                        text(ori_block) + "," + text(cmp_block) + " window " + text(left) + "," + text(right);
+        for (const auto& q : sequences) s += " " + text(q.q_len) + "x" + text(q.ori_len);
         return s;
     }
 };
@@ -123,7 +123,9 @@ inline double read_row(const SparseSpec& spec, const uint8_t* row, int64_t d) {
 inline std::vector<int32_t> make_list(Random& random, int64_t topk, int64_t visible, int64_t len) {
     std::vector<int32_t> all(static_cast<size_t>(visible));
     for (size_t i = 0; i < all.size(); i++) all[i] = static_cast<int32_t>(i);
-    for (size_t i = all.size(); i > 1; i--) std::swap(all[i - 1], all[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+    for (size_t i = all.size(); i > 1; i--) {
+        std::swap(all[i - 1], all[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+    }
     std::vector<int32_t> list(static_cast<size_t>(topk), -1);
     const int64_t used = std::min(topk, visible);
     for (int64_t i = 0; i < used; i++) list[static_cast<size_t>(i)] = all[static_cast<size_t>(i)];
@@ -282,7 +284,8 @@ public:
             place.ori.len = s.ori_len;
             place.cmp.len = spec.cmp_len(n);
             const int64_t shift = s.ori_len - s.q_len;
-            place.ori_band = {spec.left < 0 ? kOpenFirst : shift - spec.left, spec.right < 0 ? kOpenLast : shift + spec.right};
+            if (spec.left >= 0) place.ori_band.first = shift - spec.left;
+            if (spec.right >= 0) place.ori_band.last = shift + spec.right;
             if (!spec.all_cmp) place.cmp_shift = shift + 1;
             sequences.push_back(place);
             tokens += s.q_len + s.pad_after;
@@ -331,7 +334,8 @@ public:
     }
 
     float lse_of(const SparseSequence& s, int64_t token, int64_t head) const {
-        return lse[static_cast<size_t>(s.lse_offset + token * problem.lse.token_stride + head * problem.lse.head_stride)];
+        const RowLayout& l = problem.lse;
+        return lse[static_cast<size_t>(s.lse_offset + token * l.token_stride + head * l.head_stride)];
     }
 
     // The first byte of a row.
@@ -385,7 +389,8 @@ private:
                     const size_t column = static_cast<size_t>(stream.table_offset + t / block_size);
                     table[column] = blocks[column];
                 }
-                std::memcpy(row(n, is_ori, t), from.data() + t * spec_.row_bytes(), static_cast<size_t>(spec_.row_bytes()));
+                const size_t bytes = static_cast<size_t>(spec_.row_bytes());
+                std::memcpy(row(n, is_ori, t), from.data() + static_cast<size_t>(t) * bytes, bytes);
             }
         }
     }
