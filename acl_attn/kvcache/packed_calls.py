@@ -32,9 +32,17 @@ def number_dtype(dtype: DType, parameter: str) -> DType:
     return dtype
 
 
+def as_array(values: Any, parameter: str) -> Array:
+    """Read an array-like; nested lists of different lengths are none."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise wrong_type(parameter, "an array-like", "nested sequences of different lengths") from None
+
+
 def as_numbers(values: Any, layout: RowLayout) -> Array:
     """Give numbers as rows that the library can read: dense, aligned, one behind the other. Copies only if needed."""
-    array = np.asarray(values)
+    array = as_array(values, "values")
     number_dtype(array.dtype, "values")
     if array.ndim < 1 or array.shape[-1] != layout.channels:
         raise invalid(

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from ..dtypes import as_dtype
 from ..errors import invalid, wrong_type
+from ..values import integer
 from .packed import as_packed
-from .packed_calls import Slots, as_numbers, call_pack, call_unpack, number_dtype
+from .packed_calls import Slots, as_array, as_numbers, call_pack, call_unpack, number_dtype
 from .packed_layout import PACKED, check_codes, find_layout
 
 __all__ = ["read_packed", "slot_mapping", "write_packed"]
@@ -60,8 +61,9 @@ def slot_mapping(
         _integers(lengths, "lengths"),
         _integers(first, "first"),
     )
-    if isinstance(block_size, bool) or not isinstance(block_size, int) or block_size < 1:
-        raise invalid("block_size", "an int, 1 or more", repr(block_size))
+    block_size = integer(block_size, "block_size")
+    if block_size < 1:
+        raise invalid("block_size", "1 or more", block_size)
     if table.ndim != 2 or ends.shape != table.shape[:1]:
         raise invalid(
             "lengths", "shape (batch,), beside a block_table of (batch, blocks)", f"{ends.shape}, {table.shape}"
@@ -192,7 +194,7 @@ def _as_slots(slots: npt.ArrayLike, shape: tuple[int, ...]) -> Slots:
 
 
 def _integers(values: npt.ArrayLike, parameter: str) -> npt.NDArray[np.int64]:
-    array = np.asarray(values)
+    array = as_array(values, parameter)
     if array.size == 0 and array.dtype == np.float64:  # an empty list
         return array.astype(np.int64)
     if array.dtype.kind != "i" and array.dtype not in (np.uint8, np.uint16, np.uint32):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +24,27 @@ from .sparse_signatures import (
     SPARSE_FLASH_MLA_METADATA,
 )
 
-__all__ = ["SparseArguments", "SparseLengths"]
+__all__ = ["SparseArguments", "SparseLengths", "names_of_the_plan"]
 
 _PACKED_DTYPES = ("float8_e4m3fn", "hifloat8")
 _BAND, _CAUSAL, _NO_MASK = 4, 3, 0
 _NO_LIMIT = -1
 # What a packed cache's rows are made of; there is no other kind.
 _QUANT = {"kv_quant_mode": 1, "tile_size": 64, "rope_head_dim": 64}
+
+_PLAN_NAMES = {
+    "cu_seqlens_q": "q_lengths",
+    "seqused_q": "q_lengths",
+    "cu_seqlens_ori_kv": "kv_lengths",
+    "seqused_ori_kv": "kv_lengths",
+    "seqused_kv": "kv_lengths",
+    "attn_out": "out",
+    "softmax_lse": "lse_out",
+    "softmax_scale": "scale",
+    "ori_win_left": "window",
+    "ori_win_right": "window",
+    "return_softmax_lse": "return_lse",
+}
 
 Arrays = dict[str, npt.NDArray[np.int32]]
 
@@ -90,6 +105,8 @@ class SparseArguments:
         self.is_quantised = dtype_name(ori_kv.dtype) in _PACKED_DTYPES
         if self.is_quantised and not is_paged:
             raise invalid("ori_block_table", "a block table for rows of 8-bit floats", None)
+        for name, rows in (("ori_kv", ori_kv), ("cmp_kv", cmp_kv)):
+            self._check_rows(rows, name)
         self.cmp_ratio = self._ratio(cmp_ratio)
         scale = q.shape[-1] ** -0.5 if scale is None else number(scale, "scale")
         self.attributes: dict[str, Any] = {
@@ -102,6 +119,21 @@ class SparseArguments:
     def signature(self) -> Signature:
         """The operator."""
         return KV_QUANT_SPARSE_ATTN_SHAREDKV if self.is_quantised else SPARSE_FLASH_MLA
+
+    def _check_rows(self, rows: Tensor | None, name: str) -> None:
+        """Refuse what has no axis of rows, or is packed rows that do not say of which codes."""
+        if rows is None:
+            return
+        expected = "(T, 1, 512)" if self.is_packed else "(B, S, 1, 512)"
+        if self.is_paged:
+            expected = "(blocks, block_size, 1, 512), or 640 for packed rows"
+        if len(rows.shape) != (3 if self.is_packed and not self.is_paged else 4):
+            is_pool = len(rows.shape) == 4 and not self.is_paged
+            fix = "a pool of blocks goes with ori_block_table" if is_pool else ""
+            raise invalid(name, f"shape {expected}", f"shape {rows.shape}", fix)
+        if dtype_name(rows.dtype) in ("uint8", "int8"):
+            fix = f"{name}.view(ml_dtypes.float8_e4m3fn), or .view(acl_attn.dtypes.hifloat8)"
+            raise invalid(name, "dtype float8_e4m3fn or hifloat8 for packed rows", dtype_name(rows.dtype), fix)
 
     def _ratio(self, given: int | None) -> int:
         if self.cmp_kv is None:
@@ -175,6 +207,10 @@ class SparseArguments:
             if self.cmp_kv.shape[0] != needed:
                 expected = f"{needed} rows, the sum of kv_lengths // cmp_ratio"
                 raise invalid("cmp_kv", expected, self.cmp_kv.shape[0])
+        if not self.is_packed and not self.is_paged and self.cmp_kv is not None:
+            room, needed = self.cmp_kv.shape[1], kv.max // self.cmp_ratio
+            if room < needed and kv.max <= self.ori_kv.shape[1]:
+                raise invalid("cmp_kv", f"{needed} rows a sequence or more, kv_lengths // cmp_ratio", room)
         return SparseLengths(q, kv)
 
     def length_arrays(self, lengths: SparseLengths) -> Arrays:
@@ -182,21 +218,23 @@ class SparseArguments:
         made: Arrays = {}
         if lengths.q is not None:
             made["cu_seqlens_q" if self.is_packed else "seqused_q"] = (
-                lengths.q.cu_seqlens if self.is_packed else _int32(lengths.q)
+                lengths.q.cu_seqlens if self.is_packed else _int32(lengths.q, "q_lengths")
             )
         if self.is_quantised:
-            return {**made, "seqused_kv": _int32(lengths.kv)}
+            return {**made, "seqused_kv": _int32(lengths.kv, "kv_lengths")}
         rows = self._compressed(lengths)
         if self.is_packed and not self.is_paged:
             made["cu_seqlens_ori_kv"] = lengths.kv.cu_seqlens
             if self.cmp_kv is not None:
                 made["cu_seqlens_cmp_kv"] = rows.cu_seqlens
         else:
-            made["seqused_ori_kv"] = _int32(lengths.kv)
+            made["seqused_ori_kv"] = _int32(lengths.kv, "kv_lengths")
             if self.cmp_kv is not None:
-                made["seqused_cmp_kv"] = _int32(rows)
+                made["seqused_cmp_kv"] = _int32(rows, "kv_lengths")
         if self.cmp_kv is not None:
-            made["cmp_residual_kv"] = _int32(lengths.kv) % np.int32(self.cmp_ratio)
+            made["cmp_residual_kv"] = np.array(
+                [length % self.cmp_ratio for length in lengths.kv.per_sequence], np.int32
+            )
         return made
 
     def metadata(self, lengths: SparseLengths, arrays: Arrays, device: int | None) -> npt.NDArray[np.int32]:
@@ -218,19 +256,43 @@ class SparseArguments:
         }
         if self.is_quantised:
             given["max_seqlen_kv"] = lengths.kv.max
-            run_metadata(KV_QUANT_SPARSE_ATTN_SHAREDKV_METADATA, given, out=made, device=device)
+            _make(KV_QUANT_SPARSE_ATTN_SHAREDKV_METADATA, given, made, device)
             return made
         is_batched = not self.is_packed and not self.is_paged
         given["max_seqlen_ori_kv"] = self.ori_kv.shape[1] if is_batched else lengths.kv.max
         given["max_seqlen_cmp_kv"] = 0
         if self.cmp_kv is not None:
             given["max_seqlen_cmp_kv"] = self.cmp_kv.shape[1] if is_batched else self._compressed(lengths).max
-        run_metadata(SPARSE_FLASH_MLA_METADATA, given, out=made, device=device)
+        _make(SPARSE_FLASH_MLA_METADATA, given, made, device)
         return made
 
     def _compressed(self, lengths: SparseLengths) -> Lengths:
         return Lengths(tuple(length // self.cmp_ratio for length in lengths.kv.per_sequence))
 
 
-def _int32(lengths: Lengths) -> npt.NDArray[np.int32]:
+def names_of_the_plan(signature: Signature) -> dict[str, str]:
+    """Give the plan's name of each of an operator's parameters, by the library's, for messages.
+
+    Parameters
+    ----------
+    signature : Signature
+        The operator.
+
+    Returns
+    -------
+    dict of str to str
+        Names.
+    """
+    return {c: _PLAN_NAMES.get(ours, ours) for c, ours in signature.parameter_names.items()}
+
+
+def _make(signature: Signature, given: Mapping[str, Any], made: npt.NDArray[np.int32], device: int | None) -> None:
+    run_metadata(signature, given, out=made, device=device, names=names_of_the_plan(signature))
+
+
+def _int32(lengths: Lengths, parameter: str) -> npt.NDArray[np.int32]:
+    most = np.iinfo(np.int32).max
+    for position, length in enumerate(lengths.per_sequence):
+        if length > most:
+            raise invalid(f"{parameter}[{position}]", f"at most {most} tokens, which int32 holds", length)
     return np.array(lengths.per_sequence, np.int32)

@@ -187,6 +187,7 @@ def run_metadata(
     out: ArrayLike | None = None,
     stream: StreamLike | None = None,
     device: int | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Any:
     """Run a producer of metadata.
 
@@ -202,6 +203,8 @@ def run_metadata(
         Where to queue it.
     device : int, optional
         Where to run it, without a stream.
+    names : mapping of str to str, optional
+        What the caller's parameters are called, by the library's names; the signature's names without it.
 
     Returns
     -------
@@ -211,5 +214,7 @@ def run_metadata(
     if out is None:
         out = np.zeros(METADATA.shape, METADATA.dtype)
     written = as_output(out, "out", METADATA.shape, METADATA.dtype)
-    run_once(SparseCall(signature, given, {"out": written}), stream, device)
+    call = SparseCall(signature, given, {"out": written})
+    call.parameter_names = names or call.parameter_names
+    run_once(call, stream, device)
     return out

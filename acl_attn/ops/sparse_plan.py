@@ -18,14 +18,15 @@ from ..plan import OperatorPlan
 from ..tensor import (
     ArrayLike,
     Spec,
+    Tensor,
     as_output_or_placeholder,
     as_tensor_or_placeholder,
     output_pointer,
 )
 from ..values import flag
 from .describe_metadata import describe_metadata
-from .sparse_arguments import Arrays, SparseArguments, SparseLengths
-from .sparse_call import SparseCall, lse_spec, no_lse
+from .sparse_arguments import Arrays, SparseArguments, SparseLengths, names_of_the_plan
+from .sparse_call import METADATA, SparseCall, lse_spec, no_lse
 
 __all__ = ["SparsePlan"]
 
@@ -132,13 +133,14 @@ class SparsePlan(OperatorPlan):
         }
         self._later = {name for name, value in given.items() if isinstance(value, Spec)}
         lists = tensors.get("cmp_sparse_indices")
+        _check_axes(tensors)
         self._arguments = SparseArguments(
             tensors["q"], tensors["ori_kv"], tensors.get("cmp_kv"),
-            topk=lists.shape[-1] if lists is not None and lists.shape else 0,
+            topk=lists.shape[-1] if lists is not None else 0,
             is_paged=ori_block_table is not None, cmp_ratio=cmp_ratio, window=window, scale=scale,
         )  # fmt: skip
         self._device_id = device_id(device)
-        self._state = self._make_state(self._arguments.lengths(q_lengths, kv_lengths))
+        lengths = self._arguments.lengths(q_lengths, kv_lengths)
         wants_lse = flag(return_lse, "return_lse") or lse_out is not None
         query = tensors["q"]
         self._out_spec = Spec(query.shape, query.dtype)
@@ -151,11 +153,18 @@ class SparsePlan(OperatorPlan):
         elif signature.needs_lse:
             outputs["softmax_lse"] = no_lse()
         attributes = {**self._arguments.attributes, "return_softmax_lse": wants_lse}
-        call = SparseCall(signature, {**attributes, **self._state.arrays, **tensors}, outputs)
-        call.parameter_names = {**signature.parameter_names, **_names_of_lengths(call.parameter_names)}
+        arrays = {**self._arguments.length_arrays(lengths), "metadata": np.zeros(METADATA.shape, np.int32)}
+        call = SparseCall(signature, {**attributes, **arrays, **tensors}, outputs)
+        call.parameter_names = names_of_the_plan(signature)
         self._sparse = call
         written = ["attn_out", *(["softmax_lse"] if wants_lse else [])]
         super().__init__(call, [signature.slot(name) for name in (*call.inputs, *written)], self._device_id)
+        # Only now: the operator says of a shape what is wrong with it, the metadata's producer merely of a number.
+        try:
+            self._state = self._make_state(lengths)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def out_spec(self) -> Spec:
@@ -290,18 +299,18 @@ class SparsePlan(OperatorPlan):
         return f"<SparsePlan {self._sparse.operator.name} {self._out_spec.shape}, {state}>"
 
 
-def _names_of_lengths(names: Mapping[str, str]) -> dict[str, str]:
-    """Name what the plan calls otherwise, in messages about the C interface's parameters."""
-    renamed = {
-        "cu_seqlens_q": "q_lengths",
-        "seqused_q": "q_lengths",
-        "cu_seqlens_ori_kv": "kv_lengths",
-        "seqused_ori_kv": "kv_lengths",
-        "seqused_kv": "kv_lengths",
-        "attn_out": "out",
-        "softmax_lse": "lse_out",
-        "softmax_scale": "scale",
-        "ori_win_left": "window",
-        "ori_win_right": "window",
+def _check_axes(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse what the C interface would take for an absent tensor: what was given here is not to be passed over."""
+    query = tensors["q"].shape
+    axes = {"cmp_sparse_indices": len(query), "ori_block_table": 2, "cmp_block_table": 2}
+    shapes = {
+        "cmp_sparse_indices": "(B, S, 1, K) or (T, 1, K), as q",
+        "ori_block_table": "(B, blocks of a sequence)",
+        "cmp_block_table": "(B, blocks of a sequence)",
     }
-    return {c: renamed[ours] for c, ours in names.items() if ours in renamed}
+    for name, tensor in tensors.items():
+        if name in axes and len(tensor.shape) != axes[name]:
+            raise invalid(name, f"shape {shapes[name]}", f"shape {tensor.shape}")
+        if name != "q" and tensor.shape[:1] == (0,) and query[:1] != (0,):
+            fix = "if nothing is compressed yet, leave out cmp_kv and what goes with it" if name == "cmp_kv" else ""
+            raise invalid(name, "a first axis that is not empty", f"shape {tensor.shape}", fix)

@@ -107,15 +107,15 @@ aclnnStatus prepare(const void* values, aclDataType values_type, int64_t values_
     int64_t block_bytes, slot_count;
     Extent numbers, packed;
     const int64_t size = engine::bits_of(rows->dtype) / 8;
-    if (__builtin_mul_overflow(pool->blockSize, layout->bytes, &block_bytes) ||
-        __builtin_mul_overflow(pool->blockSize, pool->blockCount, &slot_count)) {
+    if (__builtin_mul_overflow(pool->blockSize, layout->bytes, &block_bytes)) {
         return refuse(text("pool->blockSize: expected a pool that fits into memory, got ", pool->blockSize));
     }
     if (pool->blockCount > 1 && pool->blockStride < block_bytes) {
         return refuse(text("pool->blockStride: expected at least ", block_bytes,
                            " bytes, so that blocks do not overlap, got ", pool->blockStride));
     }
-    if (!extent_of(pool->address, pool->blockCount, pool->blockStride, block_bytes, &packed)) {
+    if (__builtin_mul_overflow(pool->blockSize, pool->blockCount, &slot_count) ||
+        !extent_of(pool->address, pool->blockCount, pool->blockStride, block_bytes, &packed)) {
         return refuse(text("pool->blockCount: expected a pool that fits into memory, got ", pool->blockCount,
                            " blocks"));
     }

@@ -252,3 +252,62 @@ def test_compressed_rows_that_do_not_go_with_the_lengths() -> None:
         SparsePlan(*operands, **{**made, "ori_block_table": None})
     with refuses("window"):
         SparsePlan(*operands, **made, window=None)
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter", "got"),
+    [
+        ({"cmp_sparse_indices": np.int32(0)}, "cmp_sparse_indices", r"shape \(\)"),
+        ({"cmp_sparse_indices": np.zeros(0, np.int32)}, "cmp_sparse_indices", r"shape \(0,\)"),
+        ({"cmp_sparse_indices": np.zeros((0, 1, 4), np.int32)}, "cmp_sparse_indices", r"shape \(0, 1, 4\)"),
+        ({"ori_block_table": np.int32(0)}, "ori_block_table", r"shape \(\)"),
+        ({"cmp_block_table": np.zeros(0, np.int32)}, "cmp_block_table", r"shape \(0,\)"),
+        ({"cmp_block_table": np.zeros((0, 4), np.int32)}, "cmp_block_table", r"shape \(0, 4\)"),
+        ({"sinks": np.zeros(0, np.float32)}, "sinks", r"shape \(0,\)"),
+    ],
+    ids=str,
+)
+def test_what_c_takes_for_absent_is_not_passed_over(change: dict[str, Any], parameter: str, got: str) -> None:
+    case = plain_case("csa", "tnd_paged")
+    operands, made = plan_arguments(arguments(case), case)
+    with refuses(parameter, got=got):
+        SparsePlan(*operands, **{**made, **change})
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("position", [1, 2], ids=["ori_kv", "cmp_kv"])
+@pytest.mark.parametrize("shape", [(), (0,), (512,), (7, 512)], ids=str)
+def test_rows_of_other_ranks(storage: str, position: int, shape: tuple[int, ...]) -> None:
+    case = plain_case("csa", storage)
+    operands, made = plan_arguments(arguments(case), case)
+    operands[position] = np.zeros(shape, operands[position].dtype)
+    with refuses(("ori_kv", "cmp_kv")[position - 1]):
+        SparsePlan(*operands, **made)
+
+
+@pytest.mark.parametrize("kv_format", ["", "float8_e4m3fn"])
+def test_messages_are_about_the_plans_own_parameters(kv_format: str) -> None:
+    storage = "bsnd_paged" if kv_format else "bsnd"
+    case = plain_case("csa", storage, kv_format=kv_format, q_lengths=(4, 4, 4))
+    operands, made = plan_arguments(arguments(case), case)
+    with refuses("kv_lengths", got="2147483648"):
+        SparsePlan(*operands, **{**made, "kv_lengths": [2**31, 1, 1]})
+    with refuses("q", got="256"):
+        SparsePlan(operands[0][..., :256].copy(), *operands[1:], **made)
+    with refuses("q", got="heads"):
+        heads = np.zeros((3, 4, 129, 512), operands[0].dtype)
+        SparsePlan(heads, *operands[1:], **{**made, "sinks": np.zeros(129, np.float32)})
+    if kv_format:
+        octets = [operands[0], *(rows.view(np.uint8) for rows in operands[1:])]
+        with refuses("ori_kv", got="uint8", fix="view"):
+            SparsePlan(*octets, **made)
+        return
+    with refuses("kv_lengths", got="301"):
+        SparsePlan(*operands, **{**made, "kv_lengths": [301, 1, 1]})
+    with refuses("cmp_kv", got="100 rows"):
+        SparsePlan(*operands, **{**made, "cmp_ratio": 3})
+    before = acl_attn.live_objects()
+    with refuses("q_lengths", got="5"):
+        SparsePlan(*operands, **{**made, "q_lengths": [5, 1, 1]})
+    gc.collect()
+    assert acl_attn.live_objects() == before

@@ -40,7 +40,7 @@ Finding head_dim_is_512(const Case& c) {
 
 Finding ori_topk_in_range(const Case& c) {
     if (!c.call.has_ori_kv || (c.call.ori_topk >= 0 && c.call.ori_topk <= INT32_MAX)) return {};
-    return invalid("oriTopk", "0 or more", text(c.call.ori_topk));
+    return invalid("oriTopk", "0 to 2147483647", text(c.call.ori_topk));
 }
 
 Finding ori_list_alone(const Case& c) {
@@ -76,7 +76,7 @@ Finding window_of_product(const Case& c) {
 
 Finding cmp_topk_in_range(const Case& c) {
     if (!c.call.has_cmp_kv || (c.call.cmp_topk >= 0 && c.call.cmp_topk <= INT32_MAX)) return {};
-    return invalid("cmpTopk", "0 or more", text(c.call.cmp_topk));
+    return invalid("cmpTopk", "0 to 2147483647", text(c.call.cmp_topk));
 }
 
 Finding cmp_topk_of_product(const Case& c) {
@@ -145,13 +145,13 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-M03", Tier::single, metadata_heads_in_range, kEverywhere, "numHeadsQ", "1 to 128, numHeadsKv 1"},
     {"SMLA-M03", Tier::single, ratio_power_of_two, kOlder, "numHeadsQ", "a power of two"},
     {"SMLA-M04", Tier::single, head_dim_is_512, kEverywhere, "headDim", "512"},
-    {"SMLA-M05", Tier::single, ori_topk_in_range, kEverywhere, "oriTopk", "0 or more"},
+    {"SMLA-M05", Tier::single, ori_topk_in_range, kEverywhere, "oriTopk", "0 to 2147483647"},
     {"SMLA-M05", Tier::single, ori_list_alone, kOlder, "oriTopk", "0 with hasCmpKv"},
     {"SMLA-M06", Tier::single, ori_mode_known, and_host(kAscend950), "oriMaskMode", "0, 3 or 4"},
     {"SMLA-M06", Tier::single, windows_in_range, and_host(kAscend950), "oriWinLeft", "-1 or more, and oriWinRight"},
     {"SMLA-M07", Tier::single, window_of_product, kOlder, "oriMaskMode",
      "4, 127, 0; with oriTopk 0, windows of 0 or more"},
-    {"SMLA-M08", Tier::single, cmp_topk_in_range, kEverywhere, "cmpTopk", "0 or more"},
+    {"SMLA-M08", Tier::single, cmp_topk_in_range, kEverywhere, "cmpTopk", "0 to 2147483647"},
     {"SMLA-M08", Tier::single, cmp_topk_of_product, kOlder, "cmpTopk", "0, 512 or 1024"},
     {"SMLA-M09", Tier::single, cmp_mode_known, and_host(kAscend950), "cmpMaskMode", "0 or 3"},
     {"SMLA-M09", Tier::single, cmp_causal, kOlder, "cmpMaskMode", "3"},
@@ -159,7 +159,7 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-M10", Tier::single, ratio_of_scenario, kOlder, "cmpRatio", "1 without hasCmpKv, 4 with lists, else 128"},
     {"HOST-S-51", Tier::single, ratio_positive, kHostOnly, "cmpRatio", "1 or more"},
     {"SMLA-M11", Tier::single, layouts_known, kEverywhere, "layoutQ", "BSND or TND; layoutKv the same or PA_BBND"},
-    {"SMLA-M12", Tier::single, axes_given, kEverywhere, "maxSeqlenQ",
+    {"SMLA-M12", Tier::single, axes_given, kProducts, "maxSeqlenQ",
      "1 or more for what is BSND, and maxSeqlenOriKv, -CmpKv"},
     {"SMLA-M13", Tier::single, core_counts_fit, kEverywhere, "device",
      "1 to 36 cube and 72 vector cores, 2 with 128 heads"},
