@@ -79,6 +79,6 @@ def operator_named(name: str) -> JudgedOperator:
     if found is None:
         fix = ""
         if isinstance(name, str) and name in _SPARSE:
-            fix = "the sparse operators are not supported yet; a call of one raises its first problem before anything runs"
+            fix = "the sparse operators are not supported yet; a call raises its first problem before anything runs"
         raise invalid("operator", f"one of {', '.join(OPERATORS)}", repr(name), fix)
     return found

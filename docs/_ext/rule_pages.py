@@ -107,19 +107,22 @@ def _rule(same: list[acl_attn.Rule], shown: list[Example | SparseExample]) -> li
     if rule.absence:
         lines += [f"* No rule of its own: {_escaped(rule.absence)}.", ""]
         return lines
-    operators = {each.operator for each in same}
-    for each in same:
-        whose = f" of `{each.operator}`" if len(operators) > 1 else ""
-        if len(wanted) > 1 and each.parameter:
-            whose += f" for `{each.parameter}`"
-        under = "all profiles" if set(each.profiles) == set(PROFILES) else ", ".join(each.profiles)
-        edition = "" if set(each.revisions) == set(RULES) else f"; {' and '.join(each.revisions)} rules only"
-        lines.append(f"* Binds{whose}: {under}{edition}; looked at in stage {each.stage}")
+    lines += dict.fromkeys(_binding(each, same) for each in same)
     for status in dict.fromkeys(each.status for each in same):
         lines.append(f"* Status: {status} `{code_names().get(status, '')}`" if status else _NO_STATUS)
     for each in shown:
         lines.append(f"* Example ({each.view}): ``{each.call}`` is accepted; with ``{each.change}`` it breaks the rule")
     return [*lines, ""]
+
+
+def _binding(rule: acl_attn.Rule, same: list[acl_attn.Rule]) -> str:
+    """Say whom a rule binds, and which of those that have its id it is."""
+    whose = f" of `{rule.operator}`" if len({each.operator for each in same}) > 1 else ""
+    if len({each.parameter for each in same}) > 1 and rule.parameter:
+        whose += f" for `{rule.parameter}`"
+    under = "all profiles" if set(rule.profiles) == set(PROFILES) else ", ".join(rule.profiles)
+    edition = "" if set(rule.revisions) == set(RULES) else f"; {' and '.join(rule.revisions)} rules only"
+    return f"* Binds{whose}: {under}{edition}; looked at in stage {rule.stage}"
 
 
 def _wanted(rule: acl_attn.Rule) -> str:

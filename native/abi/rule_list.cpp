@@ -76,17 +76,21 @@ aclAttnRule rule_of(const char* op, const ops::Rule<Case>& rule, aclnnStatus sta
             status};
 }
 
-constexpr const char* kFia = "fused_infer_attention_score";
-
-aclAttnRule rule_of(const fia::Absent& row) {
-    return {kFia, row.id, group_name(row.id), degree_name(row.id, Tier::single), "", row.parameter, row.text,
-            row.reason, 0, 0, 0};
+aclAttnRule rule_of(const char* op, const ops::Absent& row, Tier tier) {
+    return {op,       row.id,     group_name(row.id), degree_name(row.id, tier), "", row.parameter,
+            row.text, row.reason, 0,                  0,                         0};
 }
+
+constexpr char kFia[] = "fused_infer_attention_score";
+constexpr char kMla[] = "sparse_flash_mla";
+constexpr char kMlaMetadata[] = "sparse_flash_mla_metadata";
+constexpr char kKvq[] = "kv_quant_sparse_attn_sharedkv";
+constexpr char kKvqMetadata[] = "kv_quant_sparse_attn_sharedkv_metadata";
 
 size_t fia_count() { return fia::rule_count() + fia::kAbsentCount; }
 aclAttnRule fia_at(size_t index) {
     const size_t rules = fia::rule_count();
-    if (index >= rules) return rule_of(fia::kAbsent[index - rules]);
+    if (index >= rules) return rule_of(kFia, fia::kAbsent[index - rules], Tier::single);
     return rule_of(kFia, fia::rule_at(index), fia::documented_status(fia::rule_at(index)));
 }
 
@@ -100,10 +104,13 @@ aclAttnRule sparse_at(size_t index) {
     return rule_of(kOp, rule, sparse::documented_status(rule));
 }
 
-constexpr char kMla[] = "sparse_flash_mla";
-constexpr char kMlaMetadata[] = "sparse_flash_mla_metadata";
-constexpr char kKvq[] = "kv_quant_sparse_attn_sharedkv";
-constexpr char kKvqMetadata[] = "kv_quant_sparse_attn_sharedkv_metadata";
+// Its ids do not say what a rule compares; all that nothing enforces are about several parameters.
+size_t mla_count() { return sparse_count<sparse::mla::kCatalogue>() + sparse::mla::kAbsentCount; }
+aclAttnRule mla_at(size_t index) {
+    const size_t rules = sparse_count<sparse::mla::kCatalogue>();
+    if (index >= rules) return rule_of(kMla, sparse::mla::kAbsent[index - rules], Tier::cross);
+    return sparse_at<sparse::mla::kCatalogue, kMla>(index);
+}
 
 // One entry an operator.
 constexpr struct {
@@ -111,7 +118,7 @@ constexpr struct {
     aclAttnRule (*at)(size_t index);
 } kCatalogues[] = {
     {fia_count, fia_at},
-    {sparse_count<sparse::mla::kCatalogue>, sparse_at<sparse::mla::kCatalogue, kMla>},
+    {mla_count, mla_at},
     {sparse_count<sparse::mla::kMetadataCatalogue>, sparse_at<sparse::mla::kMetadataCatalogue, kMlaMetadata>},
     {sparse_count<sparse::kvq::kCatalogue>, sparse_at<sparse::kvq::kCatalogue, kKvq>},
     {sparse_count<sparse::kvq::kMetadataCatalogue>, sparse_at<sparse::kvq::kMetadataCatalogue, kKvqMetadata>},
