@@ -23,7 +23,7 @@ class Rule:
     operator : str
         Whose rule it is.
     id : str
-        Such as ``"MASK-C-06"``; those of the host target's own begin with ``"HOST-"``.
+        Such as ``"MASK-C-06"`` or ``"SMLA-010"``; those of the host target's own begin with ``"HOST-"``.
     group : str
         Parameter group, such as ``"AttentionMask"``.
     tier : str
@@ -33,7 +33,7 @@ class Rule:
     parameter : str
         What it is about, by the names of the C interface.
     text : str
-        What it wants.
+        What it wants; for the sparse operators, what `parameter` must be.
     absence : str
         Why the library has no check of it; empty for rules that it checks.
     profiles, revisions : tuple of str
@@ -76,7 +76,8 @@ def list_rules() -> tuple[Rule, ...]:
     Returns
     -------
     tuple of Rule
-        Each rule; one that profiles look at in different stages stands once for each of these.
+        Each rule of each operator. One that profiles look at in different stages stands once for each of these, one
+        about several parameters may stand once for each, and those that operators share stand once for each operator.
 
     See Also
     --------

@@ -7,6 +7,7 @@ Each rule gets an anchor, ``rules/<group>.html#rule-<id>``, which `acl_attn.Prob
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import acl_attn
 from acl_attn.errors import code_names
 from acl_attn.profiles import PROFILES, RULES
+
+# What is beside this file is in no package.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from sparse_examples import SparseExample, sparse_examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +35,10 @@ _TIERS = {
 _ORDER = tuple(_TIERS)
 
 
+_NO_STATUS = "* Status: none: no call breaks it"
+
 # What the tests hold each rule to: a call that keeps it, and one change that breaks it.
-_EXAMPLES = Path(__file__).resolve().parents[2] / "native" / "tests" / "rule_examples.txt"
+_TESTS = Path(__file__).resolve().parents[2] / "native" / "tests"
 _VIEWS = {"": "ascend950", "newest": "ascend950, newest rules", "910b": "ascend910b", "host": "host"}
 
 
@@ -61,7 +69,10 @@ def examples(text: str) -> dict[str, list[Example]]:
 
 def pages(rules: Iterable[acl_attn.Rule]) -> dict[str, str]:
     """Write the pages: file names, and texts in reStructuredText."""
-    shown = examples(_EXAMPLES.read_text(encoding="utf-8"))
+    shown: dict[str, list[Example | SparseExample]] = {
+        **examples((_TESTS / "rule_examples.txt").read_text(encoding="utf-8")),
+        **sparse_examples((_TESTS / "sparse_rules.cpp").read_text(encoding="utf-8")),
+    }
     by_page: dict[str, dict[str, list[acl_attn.Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in rules:
         page = rule.anchor.partition("/")[2].partition(".")[0]
@@ -69,11 +80,12 @@ def pages(rules: Iterable[acl_attn.Rule]) -> dict[str, str]:
     return {f"{page}.rst": _page(page, found, shown) for page, found in by_page.items()}
 
 
-def _page(page: str, rules: dict[str, list[acl_attn.Rule]], shown: dict[str, list[Example]]) -> str:
+def _page(page: str, rules: dict[str, list[acl_attn.Rule]], shown: dict[str, list[Example | SparseExample]]) -> str:
     first = next(iter(rules.values()))[0]
     title = f"{page.upper()}: {first.group}"
+    operators = dict.fromkeys(rule.operator for same in rules.values() for rule in same)
     lines = [".. Written by docs/_ext/rule_pages.py from the library's catalogue.", ""]
-    lines += [title, "=" * len(title), "", f"{len(rules)} rules of `{first.operator}`.", ""]
+    lines += [title, "=" * len(title), "", f"{len(rules)} rules of {', '.join(f'`{name}`' for name in operators)}.", ""]
     for tier in _ORDER:
         chosen = {rule_id: same for rule_id, same in rules.items() if same[0].tier == tier}
         if chosen:
@@ -83,23 +95,41 @@ def _page(page: str, rules: dict[str, list[acl_attn.Rule]], shown: dict[str, lis
     return "\n".join(lines)
 
 
-def _rule(same: list[acl_attn.Rule], shown: list[Example]) -> list[str]:
+def _rule(same: list[acl_attn.Rule], shown: list[Example | SparseExample]) -> list[str]:
     rule = same[0]
-    lines = [f".. _rule-{rule.id.lower()}:", "", f".. rubric:: {rule.id}", "", _escaped(rule.text) + ".", ""]
-    if rule.parameter:
-        lines.append(f"* Parameters: {', '.join(f'`{name}`' for name in rule.parameter.split(', '))}")
+    lines = [f".. _rule-{rule.id.lower()}:", "", f".. rubric:: {rule.id}", ""]
+    wanted = list(dict.fromkeys(map(_wanted, same)))
+    for text in wanted:
+        lines += [text, ""]
+    names = dict.fromkeys(name for each in same if each.parameter for name in each.parameter.split(", "))
+    if names:
+        lines.append(f"* Parameters: {', '.join(f'`{name}`' for name in names)}")
     if rule.absence:
         lines += [f"* No rule of its own: {_escaped(rule.absence)}.", ""]
         return lines
-    for each in same:
-        under = "all profiles" if set(each.profiles) == set(PROFILES) else ", ".join(each.profiles)
-        edition = "" if set(each.revisions) == set(RULES) else f"; {' and '.join(each.revisions)} rules only"
-        lines.append(f"* Binds: {under}{edition}; looked at in stage {each.stage}")
-    status = f"{rule.status} `{code_names().get(rule.status, '')}`" if rule.status else "none: no call breaks it"
-    lines += [f"* Status: {status}"]
+    lines += dict.fromkeys(_binding(each, same) for each in same)
+    for status in dict.fromkeys(each.status for each in same):
+        lines.append(f"* Status: {status} `{code_names().get(status, '')}`" if status else _NO_STATUS)
     for each in shown:
         lines.append(f"* Example ({each.view}): ``{each.call}`` is accepted; with ``{each.change}`` it breaks the rule")
     return [*lines, ""]
+
+
+def _binding(rule: acl_attn.Rule, same: list[acl_attn.Rule]) -> str:
+    """Say whom a rule binds, and which of those that have its id it is."""
+    whose = f" of `{rule.operator}`" if len({each.operator for each in same}) > 1 else ""
+    if len({each.parameter for each in same}) > 1 and rule.parameter:
+        whose += f" for `{rule.parameter}`"
+    under = "all profiles" if set(rule.profiles) == set(PROFILES) else ", ".join(rule.profiles)
+    edition = "" if set(rule.revisions) == set(RULES) else f"; {' and '.join(rule.revisions)} rules only"
+    return f"* Binds{whose}: {under}{edition}; looked at in stage {rule.stage}"
+
+
+def _wanted(rule: acl_attn.Rule) -> str:
+    """Write what a rule wants as a sentence; the sparse operators' tables say it of the parameter."""
+    if rule.operator == "fused_infer_attention_score" or not rule.parameter:
+        return _escaped(rule.text) + "."
+    return f"`{rule.parameter}`: {_escaped(rule.text)}."
 
 
 def _escaped(text: str) -> str:

@@ -55,14 +55,15 @@ ACL_FUNC_VISIBILITY aclError aclAttnSetRules(aclAttnRules rules);
 /* --- The catalogue. ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *op;        /* "fused_infer_attention_score" */
-    const char *id;        /* "MASK-C-06"; those of the host target begin with "HOST-" */
+    const char *op;        /* "fused_infer_attention_score", "sparse_flash_mla", "sparse_flash_mla_metadata",
+                            * "kv_quant_sparse_attn_sharedkv", "kv_quant_sparse_attn_sharedkv_metadata" */
+    const char *id;        /* "MASK-C-06", "SMLA-010", "KVQ-M04"; those of the host target begin with "HOST-" */
     const char *group;     /* "AttentionMask" */
     const char *tier;      /* the catalogue's degree: "single", "existence", "consistency", "cross" */
     const char *stage;     /* when it is looked at: "front", "parser", "single", "existence", "cross", "consistency";
                             * "" for rules that are not looked at */
     const char *parameter; /* the one that it is about, or several joined by ", " */
-    const char *text;      /* what it wants */
+    const char *text;      /* what it wants; of the parameter, for the sparse operators */
     const char *absence;   /* why the library has no check of it; NULL for rules that it checks */
     uint32_t profiles;     /* bit (1 << aclAttnProfile) of each profile that it binds */
     uint32_t revisions;    /* bit (1 << aclAttnRules) of each edition that has it */
@@ -71,7 +72,8 @@ typedef struct {
 
 ACL_FUNC_VISIBILITY int32_t aclAttnGetRuleCount(void);
 /* Rules in the order in which they are looked at, operator by operator; those without a check come last. An id may
- * stand twice where profiles look at it at different stages. */
+ * stand more than once: where profiles look at it at different stages, where it is about several parameters, and where
+ * operators share one of the host target's. */
 ACL_FUNC_VISIBILITY aclError aclAttnGetRule(int32_t index, aclAttnRule *rule);
 
 /* --- What is wrong with a call. ----------------------------------------------------------------------------------- */

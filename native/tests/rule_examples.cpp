@@ -261,6 +261,8 @@ static void test_every_rule_has_one(const std::set<std::string>& rules) {
     for (int32_t i = 0; i < aclAttnGetRuleCount(); ++i) {
         aclAttnRule rule;
         expect(aclAttnGetRule(i, &rule) == 0, recent_message());
+        // Those of the sparse operators have theirs in sparse_rules.cpp.
+        if (std::strcmp(rule.op, "fused_infer_attention_score") != 0) continue;
         expect(*rule.text != '\0' && *rule.group != '\0' && *rule.tier != '\0', std::string("words of ") + rule.id);
         if (rule.absence != nullptr) {
             expect(rules.count(rule.id) == 0, std::string(rule.id) + ": an example of a rule that is not there");

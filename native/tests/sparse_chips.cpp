@@ -113,6 +113,10 @@ void test_950z() {
     p.a.heads = 128;
     CHECK_FAILS(p.make_metadata(), 161002,
                 "device: expected 2 to 36 cube and 2 to 72 vector cores for 128 heads, got 1");
+    CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M13]");
+    Prepared packed_rows(quantised(window()));
+    packed_rows.a.heads = 128;
+    CHECK_FAILS(packed_rows.make_metadata(), 161002, "[HOST-S-58]");
     p.a.heads = 64;
     CHECK_OK(p.make_metadata());
     CHECK_OK(aclrtUnuseStreamResInCurrentThread(stream));

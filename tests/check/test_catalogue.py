@@ -82,12 +82,43 @@ def test_no_rule_of_the_vendor_is_missing() -> None:
     assert all(other.startswith("HOST-") for other in found - wanted), sorted(found - wanted)
 
 
+def test_no_rule_of_the_sparse_operators_is_missing() -> None:
+    absent = {rule.id for rule in RULES if rule.absence and rule.operator != "fused_infer_attention_score"}
+    assert absent == {"SMLA-045", "SMLA-046", "SMLA-057"}  # of the vendor's documents alone: nothing enforces them
+    mla = {f"SMLA-{number:03}" for number in range(1, 67)}
+    mla_metadata = {f"SMLA-M{number:02}" for number in (*range(1, 14), *range(20, 26), 30, 31, 32)}
+    kvq = {f"KVQ-{number:03}" for number in (*range(1, 15), *range(20, 35), *range(40, 45))}
+    kvq_metadata = {f"KVQ-M{number:02}" for number in range(1, 10)}
+    for operator, wanted in {
+        "sparse_flash_mla": mla,
+        "sparse_flash_mla_metadata": mla_metadata,
+        "kv_quant_sparse_attn_sharedkv": kvq,
+        "kv_quant_sparse_attn_sharedkv_metadata": kvq_metadata,
+    }.items():
+        found = {rule.id for rule in RULES if rule.operator == operator}
+        assert wanted <= found, sorted(wanted - found)
+        assert all(re.fullmatch(r"HOST-[SECXF]-5\d", other) for other in found - wanted), sorted(found - wanted)
+
+
+def test_rules_stand_in_the_order_in_which_they_are_looked_at() -> None:
+    stages = ("front", "single", "existence", "cross", "consistency")
+    for operator in {rule.operator for rule in RULES} - {"fused_infer_attention_score"}:
+        found = [stages.index(rule.stage) for rule in RULES if rule.operator == operator and not rule.absence]
+        assert found == sorted(found)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.id}-{rule.stage or 'absent'}")
 def test_every_rule_says_what_it_is(rule: acl_attn.Rule) -> None:
-    assert re.fullmatch(r"[A-Z]+-[SECX]-\d\d", rule.id)
-    assert rule.tier == TIERS[rule.id.split("-")[1]]
+    if rule.operator == "fused_infer_attention_score":
+        assert re.fullmatch(r"[A-Z]+-[SECX]-\d\d", rule.id)
+        assert rule.tier == TIERS[rule.id.split("-")[1]]
+        assert len(rule.text) > 10
+    else:
+        assert re.fullmatch(r"SMLA-(\d{3}|M\d\d)|KVQ-(\d{3}|M\d\d)|HOST-[SECXF]-\d\d", rule.id)
+        assert rule.tier in TIERS.values()
+        assert rule.text
+        assert rule.parameter or len(rule.text) > 10
     assert rule.group
-    assert len(rule.text) > 10
     if rule.absence:
         assert (rule.stage, rule.profiles) == ("", ())
         assert len(rule.absence) > 10
@@ -122,7 +153,7 @@ def test_every_rule_has_a_call_that_keeps_it_and_one_that_breaks_it() -> None:
     """That they do what they say is shown by native/tests/rule_examples.cpp, which reads the same file."""
     shown = rule_pages().examples((ROOT / "native/tests/rule_examples.txt").read_text())
     in_code = set(re.findall(r'"([A-Z]+-[SECX]-\d\d)"', (ROOT / "native/tests/rule_examples.cpp").read_text()))
-    checked = {rule.id for rule in RULES if not rule.absence}
+    checked = {rule.id for rule in RULES if rule.operator == "fused_infer_attention_score" and not rule.absence}
     assert checked <= set(shown) | in_code, sorted(checked - set(shown) - in_code)
     assert len(set(shown) & checked) > 0.95 * len(checked)
     assert set(shown) <= checked
@@ -131,6 +162,43 @@ def test_every_rule_has_a_call_that_keeps_it_and_one_that_breaks_it() -> None:
         for example in found:
             assert example.change
             assert f"with ``{example.change}`` it breaks the rule" in pages
+
+
+def test_every_sparse_rule_has_a_call_that_breaks_it() -> None:
+    """That the calls are refused, and for which status, is shown by native/tests/sparse_rules.cpp, which makes them.
+
+    So is that they are accepted without the change. Rules about devices are in sparse_chips.cpp.
+    """
+    module = rule_pages()
+    text = (ROOT / "native/tests/sparse_rules.cpp").read_text()
+    shown = module.sparse_examples(text)
+    sparse = {rule.id for rule in RULES if rule.operator != "fused_infer_attention_score" and not rule.absence}
+    elsewhere = {"SMLA-M01", "KVQ-M01", "SMLA-M13", "KVQ-M03", "HOST-S-58"}  # out-pointers, devices
+    assert sparse - elsewhere == set(shown)
+    assert all(f'"{rule}"' in text for rule in elsewhere)
+    assert sum(bool(examples) for examples in shown.values()) > 0.9 * len(shown)
+    pages = "".join(module.pages(RULES).values())
+    for rule, examples in shown.items():
+        for example in examples:
+            assert example.change, rule
+            assert f"``{example.call}`` is accepted; with ``{example.change}`` it breaks the rule" in pages
+
+
+def test_texts_of_rules_that_operators_share_are_all_shown() -> None:
+    page = rule_pages().pages(RULES)["host.rst"]
+    assert page.count("* Binds of `sparse_flash_mla`") == sum(
+        rule.operator == "sparse_flash_mla" for rule in RULES if rule.id in _shared()
+    )
+    for rule in RULES:
+        if rule.id == "HOST-C-53":
+            assert rule.text in page
+
+
+def _shared() -> set[str]:
+    operators: dict[str, set[str]] = {}
+    for rule in RULES:
+        operators.setdefault(rule.id, set()).add(rule.operator)
+    return {rule for rule, found in operators.items() if len(found) > 1}
 
 
 def test_pages_are_generated_and_not_kept() -> None:

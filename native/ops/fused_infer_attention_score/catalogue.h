@@ -7,17 +7,11 @@
 
 #include <cstddef>
 
+#include "ops/absent.h"
 #include "ops/fused_infer_attention_score/case.h"
 #include "ops/rule.h"
 
 namespace acl_attn::ops::fia {
-
-struct Absent {
-    const char* id;
-    const char* parameter;
-    const char* text;
-    const char* reason;
-};
 
 size_t rule_count();
 const Rule<Case>& rule_at(size_t index);

@@ -152,10 +152,10 @@ Finding lengths_fit_batch(const Case& c) {
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"KVQ-001", Tier::front, q_given, kEverywhere, "q", "required"},
-    {"KVQ-001", Tier::front, out_given, kEverywhere, "attnOut", "required"},
-    {"KVQ-001", Tier::front, lse_given, kEverywhere, "softmaxLse", "required"},
-    {"KVQ-001", Tier::front, out_pointers_given, kEverywhere, "workspaceSize", "required, and executor"},
+    required("KVQ-001", q_given, "q"),
+    required("KVQ-001", out_given, "attnOut"),
+    required("KVQ-001", lse_given, "softmaxLse"),
+    required("KVQ-001", out_pointers_given, "workspaceSize", "required, and executor"),
     {"HOST-F-51", Tier::front, handles_live, kEverywhere, "", "handles are live"},
     {"KVQ-002", Tier::single, product_has_it, kOlder, "device", "an Ascend950"},
     {"KVQ-008", Tier::single, layout_q_known, kEverywhere, "layoutQ", "BSND or TND"},

@@ -87,8 +87,9 @@ Finding lengths_cover_batch(const Case& c) {
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"KVQ-M01", Tier::front, metadata_out_pointers_given, kEverywhere, "workspaceSize", "required, and executor"},
-    {"KVQ-M02", Tier::front, metadata_output_given, kEverywhere, "metaData", "required"},
+    required("KVQ-M01", metadata_out_pointers_given, "workspaceSize", "required, and executor",
+             ACLNN_ERR_INNER_NULLPTR),
+    required("KVQ-M02", metadata_output_given, "metaData"),
     {"HOST-F-51", Tier::front, handles_live, kEverywhere, "", "handles are live"},
     {"KVQ-M03", Tier::single, cores_given, kEverywhere, "device", "has cores"},
     {"KVQ-M04", Tier::single, sizes_in_range, kEverywhere, "batchSize", "0 or more, and maxSeqlenQ"},

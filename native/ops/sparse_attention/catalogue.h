@@ -17,9 +17,40 @@ struct Catalogue {
     size_t count;
 };
 
+constexpr Tier kTiers[] = {Tier::front, Tier::single, Tier::existence, Tier::cross, Tier::consistency};
+
+template <class Case>
+size_t rule_count(const Catalogue<Case>& catalogue) {
+    size_t count = 0;
+    for (size_t g = 0; g < catalogue.count; ++g) count += catalogue.groups[g].count;
+    return count;
+}
+
+// In the order in which rules are looked at; `index` is less than their count.
+template <class Case>
+const Rule<Case>& rule_at(const Catalogue<Case>& catalogue, size_t index) {
+    const Rule<Case>* found = nullptr;
+    for (const Tier tier : kTiers) {
+        for (size_t g = 0; g < catalogue.count; ++g) {
+            for (size_t r = 0; r < catalogue.groups[g].count; ++r) {
+                if (catalogue.groups[g].rules[r].tier != tier) continue;
+                found = &catalogue.groups[g].rules[r];
+                if (index-- == 0) return *found;
+            }
+        }
+    }
+    return *found;
+}
+
+// What phase one returns for a call that breaks a rule. Rules that ask for a pointer say their own.
+template <class Case>
+aclnnStatus documented_status(const Rule<Case>& rule) {
+    return rule.status == ACLNN_SUCCESS ? ACLNN_ERR_PARAM_INVALID : rule.status;
+}
+
 template <class Case>
 Finding first_finding(const Catalogue<Case>& catalogue, const Case& subject, const View& view) {
-    for (const Tier tier : {Tier::front, Tier::single, Tier::existence, Tier::cross, Tier::consistency}) {
+    for (const Tier tier : kTiers) {
         Finding finding = ops::first_finding(catalogue.groups, catalogue.count, tier, subject, view);
         if (finding) return finding;
     }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ops/finding.h"
+#include "ops/rule.h"
 #include "ops/sparse_attention/case.h"
 #include "ops/tensors.h"
 
@@ -19,6 +20,13 @@ bool is_one_of(const T& value, std::initializer_list<T> values) {
         if (value == v) return true;
     }
     return false;
+}
+
+// A rule of the front layer: a pointer must not be null.
+template <class C>
+constexpr Rule<C> required(const char* id, Finding (*check)(const C&), const char* parameter,
+                           const char* text = "required", aclnnStatus status = ACLNN_ERR_PARAM_NULLPTR) {
+    return {id, Tier::front, check, kEverywhere, parameter, text, Known::dims, status};
 }
 
 inline bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }

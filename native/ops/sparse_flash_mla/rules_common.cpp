@@ -100,10 +100,10 @@ Finding batches_agree(const Case& c) {
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"SMLA-001", Tier::front, q_given, kEverywhere, "q", "required"},
-    {"SMLA-001", Tier::front, out_given, kEverywhere, "attnOut", "required"},
-    {"SMLA-001", Tier::front, out_pointers_given, kEverywhere, "workspaceSize", "required, and executor"},
-    {"SMLA-002", Tier::front, lse_given, kEverywhere, "softmaxLse", "required with returnSoftmaxLse"},
+    required("SMLA-001", q_given, "q"),
+    required("SMLA-001", out_given, "attnOut"),
+    required("SMLA-001", out_pointers_given, "workspaceSize", "required, and executor"),
+    required("SMLA-002", lse_given, "softmaxLse", "required with returnSoftmaxLse"),
     {"HOST-F-51", Tier::front, handles_live, kEverywhere, "", "handles are live"},
     {"SMLA-003", Tier::single, q_type, kEverywhere, "q", "FLOAT16 or BF16, format ND"},
     {"SMLA-004", Tier::single, rows_type, kEverywhere, "oriKv", "FLOAT16 or BF16, and cmpKv"},

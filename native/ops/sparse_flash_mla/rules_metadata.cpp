@@ -138,8 +138,9 @@ Finding axes_given(const Case& c) {
 }
 
 constexpr Rule<Case> kRules[] = {
-    {"SMLA-M01", Tier::front, metadata_out_pointers_given, kEverywhere, "workspaceSize", "required, and executor"},
-    {"SMLA-M24", Tier::front, metadata_output_given, kEverywhere, "metaData", "required"},
+    required("SMLA-M01", metadata_out_pointers_given, "workspaceSize", "required, and executor",
+             ACLNN_ERR_INNER_NULLPTR),
+    required("SMLA-M24", metadata_output_given, "metaData"),
     {"HOST-F-51", Tier::front, handles_live, kEverywhere, "", "handles are live"},
     {"SMLA-M02", Tier::single, sizes_in_range, kEverywhere, "batchSize", "0 or more, and maxSeqlenQ, -OriKv, -CmpKv"},
     {"SMLA-M03", Tier::single, metadata_heads_in_range, kEverywhere, "numHeadsQ", "1 to 128, numHeadsKv 1"},
