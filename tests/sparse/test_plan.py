@@ -311,3 +311,19 @@ def test_messages_are_about_the_plans_own_parameters(kv_format: str) -> None:
         SparsePlan(*operands, **{**made, "q_lengths": [5, 1, 1]})
     gc.collect()
     assert acl_attn.live_objects() == before
+
+
+@pytest.mark.parametrize("tokens", [(0, 9, 2), (3, 0, 0), (3, 3, 0), (0, 0, 0)], ids=str)
+@pytest.mark.parametrize("topk", [0, 3])
+def test_the_host_target_takes_empty_axes(tokens: tuple[int, int, int], topk: int) -> None:
+    # Products refuse them. The metadata's producer has to take what its operator takes.
+    queries, original, _ = tokens
+    q, ori_kv, cmp_kv = (np.ones((2, n, heads, 512), np.float16) for n, heads in zip(tokens, (4, 1, 1), strict=True))
+    lists = {"cmp_sparse_indices": np.full((2, queries, 1, topk), -1, np.int32)} if topk else {}
+    made: dict[str, Any] = {"sinks": np.zeros(4, np.float32), "cmp_ratio": 4, "return_lse": True, **lists}
+    with refuses("q|ori_kv|cmp_kv", fix="empty"):
+        SparsePlan(q, ori_kv, cmp_kv, **made, device=Device(0, profile="ascend950"))
+    with SparsePlan(q, ori_kv, cmp_kv, **made, device=Device(0, profile="host")) as plan:
+        out, lse = plan.run()
+    assert out.shape == q.shape
+    assert out.any() == lse.any() == (queries > 0 and original > 0)
