@@ -41,6 +41,10 @@ enum class Rope : uint8_t {
 
 constexpr int64_t kMaxBatch = 65536;
 
+// What numbers of tokens count as at most, so that sums with them stay in range: rules may come to see those that
+// another rule refuses.
+constexpr int64_t kMaxTokens = INT64_MAX / 4;
+
 struct Tokens {
     int64_t start = 0;  // in the token axis
     int64_t count = 0;

@@ -160,8 +160,9 @@ int64_t product_kv(const Case& c) {
 void find_product_sizes(Case& c) {
     const bool is_one = c.is_packed() && c.call.is_largest;
     c.product_batch = is_one ? 1 : c.batch;
-    c.product_q = !c.is_packed() || is_one || c.q_lengths == nullptr ? c.q.tokens : longest_step(*c.q_lengths);
-    c.product_kv = product_kv(c);
+    const bool by_axis = !c.is_packed() || is_one || c.q_lengths == nullptr;
+    c.product_q = std::min(by_axis ? c.q.tokens : longest_step(*c.q_lengths), kMaxTokens);
+    c.product_kv = std::min(product_kv(c), kMaxTokens);
 }
 
 // Where products look away from arguments of calls with one query token a sequence.

@@ -48,11 +48,9 @@ bool lie_within(const Tokens& tokens, int64_t axis) {
     return tokens.start >= 0 && tokens.count >= 0 && tokens.start <= axis && tokens.count <= axis - tokens.start;
 }
 
-// Paged lengths have the block table as their only bound, which a rule looks at; sums with them must stay in range.
-constexpr int64_t kMaxPagedTokens = INT64_MAX / 4;
-
 int64_t kv_axis(const Case& c, int64_t b) {
-    return c.is_paged() ? kMaxPagedTokens : c.k[c.is_list() ? static_cast<size_t>(b) : 0].tokens;
+    // The block table is the only bound, which a rule looks at.
+    return c.is_paged() ? kMaxTokens : c.k[c.is_list() ? static_cast<size_t>(b) : 0].tokens;
 }
 
 }  // namespace
