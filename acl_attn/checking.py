@@ -8,15 +8,11 @@ from typing import Any
 
 from .device import names_in_force
 from .errors import AclAttnError, invalid
-from .ops import fia_judge  # noqa: F401 - registers its operators
+from .ops import fia_judge, sparse_judge  # noqa: F401 - register their operators
 from .ops.judge import OPERATORS, JudgedOperator, options_of, read_report, report_of_refusal
 from .report import Report
 
 __all__ = ["check", "check_arguments", "operator_named"]
-
-
-# Operators whose rules are known, but that cannot be asked about without being called.
-_SPARSE = ("sparse_flash_mla", "kv_quant_sparse_attn_sharedkv")
 
 
 def check(operator: str, /, *, profile: str | None = None, rules: str | None = None, **call: Any) -> Report:
@@ -25,8 +21,8 @@ def check(operator: str, /, *, profile: str | None = None, rules: str | None = N
     Parameters
     ----------
     operator : str
-        ``"attention"`` or ``"fused_infer_attention_score"``. The sparse operators are not supported yet: a call of
-        theirs raises its first problem before anything runs, and `list_rules` has their rules.
+        ``"attention"``, ``"fused_infer_attention_score"``, ``"sparse_flash_mla"``, ``"kv_quant_sparse_attn_sharedkv"``,
+        or one of these two with ``"_metadata"``.
     profile : str, optional
         Whose limits count: ``"ascend950"``, ``"ascend910b"``, ``"ascend910_93"``, or ``"host"`` for those of the host
         target alone. That of the thread's device without it.
@@ -34,7 +30,8 @@ def check(operator: str, /, *, profile: str | None = None, rules: str | None = N
         ``"page"`` for the rules of the vendor's page, ``"newest"`` for its newest sources where these differ. What is
         in force without it.
     **call : Any
-        The arguments by name. A `Spec` may stand for any array, and for lengths whose values are not known yet.
+        The arguments by name. A `Spec` may stand for any array, and for lengths whose values are not known yet. What
+        the sparse operators' arrays hold, lengths included, is found out when a call runs.
 
     Returns
     -------
@@ -82,8 +79,5 @@ def operator_named(name: str) -> JudgedOperator:
     """Look an operator up."""
     found = OPERATORS.get(name) if isinstance(name, str) else None
     if found is None:
-        fix = ""
-        if isinstance(name, str) and name in _SPARSE:
-            fix = "the sparse operators are not supported yet; a call raises its first problem before anything runs"
-        raise invalid("operator", f"one of {', '.join(OPERATORS)}", repr(name), fix)
+        raise invalid("operator", f"one of {', '.join(OPERATORS)}", repr(name))
     return found

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .._lib import ffi, lib
-from ..errors import check, invalid, wrong_type
+from ..errors import check, invalid
 from ..tensor import ArrayLike, HandleSet, Spec, as_tensor_or_placeholder
 from ..values import flag
 from .attention import attention
@@ -18,14 +17,14 @@ from .feature_arguments import Features
 from .fia_arguments import LENGTHS, read_arguments
 from .fia_call import FiaCall
 from .fused_infer_attention_score import fused_infer_attention_score
-from .judge import Judged, register
+from .judge import Judged, bound, register
 
 __all__ = ["judge_attention", "judge_fused_infer_attention_score"]
 
 
 def judge_fused_infer_attention_score(arguments: Mapping[str, Any], options: ffi.CData) -> Judged:
     """Hold a call against the rules; arrays may be a `Spec`, and so may lengths whose values are not known."""
-    given = _bound(fused_infer_attention_score, arguments)
+    given = bound(fused_infer_attention_score, arguments)
     for name in LENGTHS:
         if isinstance(given[name], Spec):
             options.lengthsHaveNoValues = True
@@ -38,7 +37,7 @@ def judge_fused_infer_attention_score(arguments: Mapping[str, Any], options: ffi
 
 def judge_attention(arguments: Mapping[str, Any], options: ffi.CData) -> Judged:
     """Hold a call against the rules; arrays may be a `Spec`."""
-    given = _bound(attention, arguments)
+    given = bound(attention, arguments)
     features = Features(**{name: given.pop(name) for name in Features._fields})
     outputs = {"out": given.pop("out"), "lse_out": given.pop("lse_out")}
     wants_lse = flag(given.pop("return_lse"), "return_lse") or outputs["lse_out"] is not None
@@ -51,20 +50,6 @@ def judge_attention(arguments: Mapping[str, Any], options: ffi.CData) -> Judged:
         describe_table=as_tensor_or_placeholder,
     )
     return _judge(call.fia, options, outputs, (call.out_spec, call.lse_spec))
-
-
-def _bound(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Give all of a function's parameters by name."""
-    parameters = inspect.signature(function).parameters
-    for name in arguments:
-        if name not in parameters:
-            raise wrong_type(name, f"a parameter of {function.__name__}", "an unknown name")
-    found = {}
-    for name, parameter in parameters.items():
-        if name not in arguments and parameter.default is parameter.empty:
-            raise wrong_type(name, f"an argument, which {function.__name__} needs", "nothing")
-        found[name] = arguments.get(name, parameter.default)
-    return found
 
 
 def _entries(spec: Spec, parameter: str) -> int:

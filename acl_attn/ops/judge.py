@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .._lib import ffi, lib, text
-from ..errors import AclAttnError, check, compose, invalid, renamed
+from ..errors import AclAttnError, check, compose, invalid, renamed, wrong_type
 from ..profiles import PROFILES, RULES, profile_names
 from ..report import Problem, Report
 
-__all__ = ["OPERATORS", "Judged", "JudgedOperator", "options_of", "register", "report_of_refusal"]
+__all__ = ["OPERATORS", "Judged", "JudgedOperator", "bound", "options_of", "register", "report_of_refusal"]
 
 Arguments = Mapping[str, Any]
 
@@ -40,6 +41,20 @@ OPERATORS: dict[str, JudgedOperator] = {}
 def register(name: str, run: Callable[..., Any], judge: Callable[[Arguments, ffi.CData], Judged]) -> None:
     """Offer an operator to `acl_attn.check` and to stored calls, under a name."""
     OPERATORS[name] = JudgedOperator(run, judge)
+
+
+def bound(function: Callable[..., Any], arguments: Arguments) -> dict[str, Any]:
+    """Give all of a function's parameters by name: the arguments, and the defaults of those left out."""
+    parameters = inspect.signature(function).parameters
+    for name in arguments:
+        if name not in parameters:
+            raise wrong_type(name, f"a parameter of {function.__name__}", "an unknown name")
+    found = {}
+    for name, parameter in parameters.items():
+        if name not in arguments and parameter.default is parameter.empty:
+            raise wrong_type(name, f"an argument, which {function.__name__} needs", "nothing")
+        found[name] = arguments.get(name, parameter.default)
+    return found
 
 
 def options_of(profile: str | None, rules: str | None) -> ffi.CData:

@@ -17,13 +17,14 @@ from ..plan import Operator, Slot, run_once
 from ..tensor import ArrayLike, HandleSet, Spec, Tensor, as_output, as_tensor
 from ..values import flag, integer, number
 
-__all__ = ["METADATA", "Signature", "SparseCall", "lse_spec", "no_lse", "run_main", "run_metadata"]
+__all__ = ["METADATA", "Signature", "SparseCall", "lse_spec", "no_lse", "output_specs", "run_main", "run_metadata"]
 
 Reader = Callable[[object, str], object]
 
 # What a metadata's producer writes, and what the operators take.
 METADATA = Spec((1024,), np.dtype(np.int32))
 _FLOAT32 = np.dtype(np.float32)
+_NO_LSE = Spec((0,), _FLOAT32)
 
 
 def _text(value: object, parameter: str) -> bytes:
@@ -158,26 +159,45 @@ def run_main(
         As that function returns them.
     """
     query = as_tensor(given["q"], "q")
-    out, lse = given["attn_out"], given["softmax_lse"]
-    if out is None:
-        out = np.empty(query.shape, query.dtype)
-    outputs = {"attn_out": as_output(out, "attn_out", query.shape, query.dtype)}
-    if flag(given["return_softmax_lse"], "return_softmax_lse"):
-        spec = lse_spec(query.shape)
-        if lse is None:
-            lse = np.empty(spec.shape, spec.dtype)
-        outputs["softmax_lse"] = as_output(lse, "softmax_lse", spec.shape, spec.dtype)
-    elif lse is not None:
-        raise invalid("softmax_lse", "None without return_softmax_lse", type_name(lse))
-    elif signature.needs_lse:
-        outputs["softmax_lse"] = no_lse()
+    specs = output_specs(signature, given, query)
+    made = {
+        name: np.empty(spec.shape, spec.dtype) if given[name] is None else given[name] for name, spec in specs.items()
+    }
+    outputs = {name: as_output(made[name], name, spec.shape, spec.dtype) for name, spec in specs.items()}
     run_once(SparseCall(signature, {**given, "q": query}, outputs), stream, device)
-    return out, lse
+    return made["attn_out"], made["softmax_lse"] if given["return_softmax_lse"] else None
+
+
+def output_specs(signature: Signature, given: Mapping[str, Any], query: Tensor) -> dict[str, Spec]:
+    """Say what one of the two attention operators writes, by parameter.
+
+    Parameters
+    ----------
+    signature : Signature
+        Which operator.
+    given : mapping of str to object
+        The arguments of its Python function.
+    query : Tensor
+        Its query.
+
+    Returns
+    -------
+    dict of str to Spec
+        What each output is like.
+    """
+    specs = {"attn_out": Spec(query.shape, query.dtype)}
+    if flag(given["return_softmax_lse"], "return_softmax_lse"):
+        specs["softmax_lse"] = lse_spec(query.shape)
+    elif given["softmax_lse"] is not None:
+        raise invalid("softmax_lse", "None without return_softmax_lse", type_name(given["softmax_lse"]))
+    elif signature.needs_lse:
+        specs["softmax_lse"] = _NO_LSE
+    return specs
 
 
 def no_lse() -> Tensor:
     """Stand in for a log-sum-exp that nobody wants, where there must be one."""
-    return as_tensor(np.empty(0, _FLOAT32), "softmax_lse")
+    return as_tensor(np.empty(_NO_LSE.shape, _NO_LSE.dtype), "softmax_lse")
 
 
 def run_metadata(

@@ -37,7 +37,7 @@ class StoredCall:
     Parameters
     ----------
     operator : str
-        Which operator: ``"attention"`` or ``"fused_infer_attention_score"``.
+        Which operator, as for `acl_attn.check`.
     arguments : dict
         Its arguments by name; arrays, or a `Spec` of each if the file had none.
     has_arrays : bool
@@ -98,7 +98,7 @@ def save_call(path: str | os.PathLike[str], operator: str, /, **call: Any) -> No
     path : str or path
         Where to: ``.npz`` for the whole call, ``.json`` for its shapes, dtypes and everything that is no array.
     operator : str
-        ``"attention"`` or ``"fused_infer_attention_score"``.
+        Which operator, as for `acl_attn.check`.
     **call : Any
         Its arguments. Contents of arrays are read now; views with strides keep them.
 

@@ -22,6 +22,7 @@ enum class Tier : uint8_t { front, parser, features, single, existence, cross, c
 enum class Known : uint8_t {
     nothing,  // the arguments as they came
     tensors,  // required tensors are there
+    layouts,  // layouts are known by name, where they are arguments of their own
     dims,     // heads, head dims, sequences: the parser found nothing
     lengths,  // the length arrays hold values that fit
 };

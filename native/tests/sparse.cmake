@@ -20,6 +20,15 @@ foreach(profile host ascend950 ascend910b)
   endforeach()
 endforeach()
 
+# Neither names a profile or an edition.
+add_executable(sparse_environment sparse_environment.cpp)
+target_link_libraries(sparse_environment PRIVATE acl_attn Threads::Threads)
+foreach(variable PROFILE RULES)
+  add_test(NAME sparse_environment_${variable} COMMAND sparse_environment)
+  set_tests_properties(sparse_environment_${variable} PROPERTIES
+    TIMEOUT 120 ENVIRONMENT "ACL_ATTN_${variable}=ascend9000")
+endforeach()
+
 add_api_test(sparse_two_phase sparse_two_phase.cpp)
 set_tests_properties(sparse_two_phase PROPERTIES ENVIRONMENT "ACL_ATTN_PROFILE=host")
 

@@ -101,6 +101,43 @@ struct Arguments {
             lkv.data(), has_ori, has_cmp, metadata, size, executor);
     }
 
+    // What is wrong with phase one's call.
+    aclnnStatus check(const aclAttnCheckOptions* options, aclAttnReport** report) const {
+        std::string lq = layout_q, lkv = layout_kv;
+        char* const layout = has_layout_q ? lq.data() : nullptr;
+        if (is_quantised) {
+            return aclAttnCheckKvQuantSparseAttnSharedkv(
+                q, ori_kv, cmp_kv, ori_sparse_indices, cmp_sparse_indices, ori_block_table, cmp_block_table,
+                cu_seqlens_q, cu_seqlens_ori_kv, cu_seqlens_cmp_kv, seqused_q, seqused_ori_kv, sinks, metadata,
+                kv_quant_mode, tile_size, rope_head_dim, softmax_scale, cmp_ratio, ori_mask_mode, cmp_mask_mode,
+                ori_win_left, ori_win_right, layout, lkv.data(), return_softmax_lse, attn_out, softmax_lse, options,
+                report);
+        }
+        return aclAttnCheckSparseFlashMla(
+            q, ori_kv, cmp_kv, ori_sparse_indices, cmp_sparse_indices, ori_block_table, cmp_block_table, cu_seqlens_q,
+            cu_seqlens_ori_kv, cu_seqlens_cmp_kv, seqused_q, seqused_ori_kv, seqused_cmp_kv, cmp_residual_kv,
+            ori_topk_length, cmp_topk_length, sinks, metadata, softmax_scale, cmp_ratio, ori_mask_mode, cmp_mask_mode,
+            ori_win_left, ori_win_right, layout, lkv.data(), topk_value_mode, return_softmax_lse, attn_out, softmax_lse,
+            options, report);
+    }
+
+    aclnnStatus metadata_check(const aclAttnCheckOptions* options, aclAttnReport** report) const {
+        std::string lq = layout_q, lkv = layout_kv;
+        char* const layout = has_layout_q ? lq.data() : nullptr;
+        if (is_quantised) {
+            return aclAttnCheckKvQuantSparseAttnSharedkvMetadata(
+                cu_seqlens_q, cu_seqlens_ori_kv, cu_seqlens_cmp_kv, seqused_q, seqused_ori_kv, heads, kv_heads,
+                head_dim, batch, max_q, max_ori, ori_topk, cmp_topk, kv_quant_mode, tile_size, rope_head_dim, cmp_ratio,
+                ori_mask_mode, cmp_mask_mode, ori_win_left, ori_win_right, layout, lkv.data(), has_ori, has_cmp,
+                metadata, options, report);
+        }
+        return aclAttnCheckSparseFlashMlaMetadata(
+            cu_seqlens_q, cu_seqlens_ori_kv, cu_seqlens_cmp_kv, seqused_q, seqused_ori_kv, seqused_cmp_kv,
+            cmp_residual_kv, ori_topk_length, cmp_topk_length, heads, kv_heads, head_dim, batch, max_q, max_ori,
+            max_cmp, ori_topk, cmp_topk, cmp_ratio, ori_mask_mode, cmp_mask_mode, ori_win_left, ori_win_right, layout,
+            lkv.data(), has_ori, has_cmp, metadata, options, report);
+    }
+
     aclnnStatus metadata_phase_two(aclOpExecutor* executor) const {
         return is_quantised ? aclnnKvQuantSparseAttnSharedkvMetadata(nullptr, 0, executor, nullptr)
                             : aclnnSparseFlashMlaMetadata(nullptr, 0, executor, nullptr);

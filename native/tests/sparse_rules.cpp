@@ -43,9 +43,36 @@ struct Refused {
     int status = 161002;
 };
 
-using PhaseOne = aclnnStatus (Arguments::*)(uint64_t*, aclOpExecutor**) const;
+// Either the operator or its metadata's producer: how to prepare a call, and how to ask what is wrong with it.
+struct Functions {
+    aclnnStatus (Arguments::*phase_one)(uint64_t*, aclOpExecutor**) const;
+    aclnnStatus (Arguments::*check)(const aclAttnCheckOptions*, aclAttnReport**) const;
+};
+constexpr Functions kOperator{&Arguments::phase_one, &Arguments::check};
+constexpr Functions kProducer{&Arguments::metadata_phase_one, &Arguments::metadata_check};
 
-void check_refused(const Refused& r, PhaseOne phase_one) {
+// The report's first problem is the one for which phase one refuses; a call that it takes has none, nor has one that
+// lacks nothing but memory.
+void check_report(const Prepared& p, const Functions& functions, const char* rule, const std::string& message) {
+    if (p.a.is_strided_entry) return;  // the check takes strides from tensors only
+    const std::string what = std::string(rule) + ", reported: ";
+    aclAttnReport* report = nullptr;
+    expect((p.a.*functions.check)(nullptr, &report) == 0, what + "a report");
+    const bool is_fine = message.empty() || message.find("got a null address") != std::string::npos;
+    expect(aclAttnIsReportAccepting(report) == is_fine, what + "a verdict");
+    aclAttnProblem problem{};
+    if (!is_fine && aclAttnGetReportProblem(report, 0, &problem) == 0) {
+        const std::string accepted = "; accepted under profile ";
+        std::string told = message;  // the recent error also says which profiles would take the call
+        const size_t at = told.find(accepted);
+        if (at != std::string::npos) told.erase(at, told.rfind(" [") - at);
+        expect(told == problem.message, what + problem.message + " instead of " + told);
+        expect((at != std::string::npos) == (aclAttnGetReportAcceptedBy(report) != 0), what + "profiles");
+    }
+    aclAttnDestroyReport(report);
+}
+
+void check_refused(const Refused& r, const Functions& functions) {
     refused_rules[r.rule].insert(r.status);
     if (!holds(r.scope)) return;
     Prepared p(r.from);
@@ -53,7 +80,7 @@ void check_refused(const Refused& r, PhaseOne phase_one) {
     const std::vector<int32_t> words = p.words;
     uint64_t size = 77;
     aclOpExecutor* executor = reinterpret_cast<aclOpExecutor*>(&size);
-    const aclnnStatus got = (p.a.*phase_one)(&size, &executor);
+    const aclnnStatus got = (p.a.*functions.phase_one)(&size, &executor);
     const std::string message = recent_message();
     const std::string what = std::string(r.rule) + ": status " + std::to_string(got) + ", " + message;
     expect(got == r.status, what);
@@ -68,6 +95,7 @@ void check_refused(const Refused& r, PhaseOne phase_one) {
         what);
     expect(size == 77 && executor == reinterpret_cast<aclOpExecutor*>(&size), what);
     expect(p.words == words, what);
+    check_report(p, functions, r.rule, message);
 }
 
 // The call as it is, and its metadata, are fine.
@@ -80,6 +108,8 @@ void check_accepted(const char* scope, const Scenario& from, const Change& chang
     expect(metadata == 0, std::string(what) + ", metadata: " + (metadata == 0 ? "" : recent_message()), file, line);
     const aclnnStatus status = call(p.a);
     expect(status == 0, std::string(what) + ": " + (status == 0 ? "" : recent_message()), file, line);
+    check_report(p, kOperator, what, "");
+    check_report(p, kProducer, what, "");
 }
 
 // A change of a member to a value.
@@ -527,10 +557,10 @@ void test_coverage() {
 
 int main() {
     if (aclInit(nullptr) != 0 || aclrtSetDevice(0) != 0) return 2;
-    for (const Refused& r : kMain) check_refused(r, &Arguments::phase_one);
-    for (const Refused& r : kQuant) check_refused(r, &Arguments::phase_one);
-    for (const Refused& r : kMetadata) check_refused(r, &Arguments::metadata_phase_one);
-    for (const Refused& r : kQuantMetadata) check_refused(r, &Arguments::metadata_phase_one);
+    for (const Refused& r : kMain) check_refused(r, kOperator);
+    for (const Refused& r : kQuant) check_refused(r, kOperator);
+    for (const Refused& r : kMetadata) check_refused(r, kProducer);
+    for (const Refused& r : kQuantMetadata) check_refused(r, kProducer);
     test_out_pointers();
     test_rows_of_other_sizes();
     test_accepted();

@@ -166,12 +166,6 @@ def test_questions_that_make_no_sense_are_raised(options: dict[str, str], parame
         check("conv2d", **CALL)
 
 
-@pytest.mark.parametrize("operator", ["sparse_flash_mla", "kv_quant_sparse_attn_sharedkv"])
-def test_operators_that_cannot_be_asked_about_are_named(operator: str) -> None:
-    with pytest.raises(acl_attn.InvalidArgumentError, match=rf"got '{operator}'; the sparse .* not supported yet"):
-        check(operator)
-
-
 def test_editions_differ() -> None:
     """D2 of the documented contradictions: heads of decode MLA."""
     latent = Spec((1, 40, 1, 512), "float16")

@@ -8,6 +8,7 @@
 
 #include "acl_attn/rules.h"
 #include "meta/api.h"
+#include "ops/check_options.h"
 #include "ops/fused_infer_attention_score/entry.h"
 #include "ops/report_handle.h"
 
@@ -16,19 +17,9 @@ using namespace acl_attn::ops::fia;
 
 namespace {
 
-aclnnStatus check_options(const aclAttnCheckOptions& options) {
-    if (options.version < 1 || options.version > 5) {
-        return fail(ACLNN_ERR_PARAM_INVALID, text("options->version: expected 1 to 5, got ", options.version));
-    }
-    if (options.profile < ACL_ATTN_PROFILE_UNSET || options.profile >= ACL_ATTN_PROFILE_COUNT) {
-        return fail(ACLNN_ERR_PARAM_INVALID,
-                    text("options->profile: expected a profile, got ", static_cast<int>(options.profile)));
-    }
-    if (options.rules < ACL_ATTN_RULES_UNSET || options.rules > ACL_ATTN_RULES_NEWEST) {
-        return fail(ACLNN_ERR_PARAM_INVALID,
-                    text("options->rules: expected an edition of the rules, got ", static_cast<int>(options.rules)));
-    }
-    return ACLNN_SUCCESS;
+aclnnStatus check_version(const aclAttnCheckOptions* options) {
+    if (options == nullptr || (options->version >= 1 && options->version <= 5)) return ACLNN_SUCCESS;
+    return fail(ACLNN_ERR_PARAM_INVALID, text("options->version: expected 1 to 5, got ", options->version));
 }
 
 }  // namespace
@@ -57,9 +48,8 @@ aclnnStatus aclAttnCheckFusedInferAttentionScore(
     constexpr const char* api = "aclAttnCheckFusedInferAttentionScore";
     return meta::entry(api, [&]() -> aclnnStatus {
         if (report == nullptr) return meta::null_result("report");
-        if (options != nullptr) {
-            if (const aclnnStatus status = check_options(*options)) return status;
-        }
+        if (const aclnnStatus status = check_version(options)) return status;
+        if (const aclnnStatus status = ops::check_options(options)) return status;
         Report found;
         const Entry entry{api, options == nullptr ? 5 : options->version, Wanted::report, options, &found};
         const aclnnStatus status = phase_one(

@@ -3,6 +3,7 @@
 #include "ops/fused_infer_attention_score/entry.h"
 
 #include "meta/executor.h"
+#include "ops/check_options.h"
 #include "ops/fused_infer_attention_score/prepared.h"
 #include "ops/fused_infer_attention_score/rules.h"
 #include "runtime/last_error.h"
@@ -36,13 +37,10 @@ aclnnStatus plan(const Entry& entry, const Call& call, uint64_t* workspace_size,
 
 void report(const Entry& entry, Call& call) {
     const aclAttnCheckOptions* options = entry.options;
-    const bool chooses_profile = options != nullptr && options->profile != ACL_ATTN_PROFILE_UNSET;
-    const bool chooses_rules = options != nullptr && options->rules != ACL_ATTN_RULES_UNSET;
     call.is_sketch = true;
     call.is_largest = options != nullptr && options->lengthsHaveNoValues;
     call.has_workspace_size = call.has_executor = true;
-    *entry.report = make_report(call, chooses_profile ? static_cast<Profile>(options->profile) : current_profile(),
-                                chooses_rules ? static_cast<Revision>(options->rules) : current_revision());
+    *entry.report = make_report(call, chosen_profile(options), chosen_revision(options));
 }
 
 }  // namespace

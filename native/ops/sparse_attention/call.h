@@ -24,6 +24,7 @@ struct Call {
     TensorArg outputs[kOutputCount];
     bool has_workspace_size = false;  // the out-pointers
     bool has_executor = false;
+    bool is_sketch = false;  // held against the rules only: null addresses are fine
 
     double softmax_scale = 1.0;
     int64_t cmp_ratio = 1;
@@ -54,6 +55,7 @@ struct MetadataCall {
     TensorArg metadata;
     bool has_workspace_size = false;
     bool has_executor = false;
+    bool is_sketch = false;
 
     int64_t num_heads_q = 0;
     int64_t num_heads_kv = 1;

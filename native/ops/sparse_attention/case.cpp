@@ -44,6 +44,15 @@ Case::Case(const Call& c) : call(c) {
     }
 }
 
+Known Case::known() const {
+    if (q == nullptr || out == nullptr) return Known::nothing;
+    if (layout_q == Layout::unknown || layout_kv == Layout::unknown) return Known::tensors;
+    const auto has_axes = [&](const Rows& rows) { return rows.tensor->rank == rank_of(layout_kv); };
+    const bool has_dims = q->rank == rank_of(layout_q) && ori.tensor != nullptr && has_axes(ori) &&
+                          (!has_cmp() || has_axes(cmp)) && batch >= 0;
+    return has_dims ? Known::lengths : Known::layouts;
+}
+
 int64_t Case::room(const Rows& rows) const {
     if (!is_paged()) return extent(rows.tensor, 1);
     int64_t tokens_of_table = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "ops/profile.h"
+#include "ops/rule.h"
 #include "ops/sparse_attention/call.h"
 #include "ops/sparse_attention/layouts.h"
 
@@ -55,6 +56,9 @@ struct Case {
     bool is_paged() const { return layout_kv == Layout::paged; }
     bool has_cmp() const { return cmp.tensor != nullptr; }
     const char* name(Input input) const { return input_name(call.op, input); }
+
+    // How far the call makes sense.
+    Known known() const;
 
     // Tokens that every sequence has room for in an unpacked or paged stream.
     int64_t room(const Rows& rows) const;

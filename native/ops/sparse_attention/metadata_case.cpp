@@ -16,6 +16,12 @@ MetadataCase::MetadataCase(const MetadataCall& c, const PlanningDevice& on) : ca
     if (batch < 0) batch = c.batch_size;
 }
 
+Known MetadataCase::known() const {
+    if (metadata == nullptr) return Known::nothing;
+    if (layout_q == Layout::unknown || layout_kv == Layout::unknown) return Known::tensors;
+    return batch >= 0 ? Known::lengths : Known::layouts;
+}
+
 int64_t MetadataCase::sequences(Input used, Input totals) const {
     if (in[used] != nullptr) return in[used]->numel();
     return totals != kInputCount && in[totals] != nullptr ? in[totals]->numel() - 1 : -1;

@@ -26,6 +26,9 @@ struct MetadataCase {
     bool is_paged() const { return layout_kv == Layout::paged; }
     const char* name(Input input) const { return input_name(call.op, input); }
 
+    // How far the call makes sense.
+    Known known() const;
+
     // Sequences that a pair of length tensors has; -1: neither is there.
     int64_t sequences(Input used, Input totals) const;
 };

@@ -63,6 +63,7 @@ template <class C>
 Finding is_row_table(const C& c, Input input, bool has_heads, const char* last) {
     const meta::Tensor* tensor = c.in[input];
     if (Finding finding = dtype_is(c.name(input), tensor, ACL_INT32)) return finding;
+    if (c.layout_q == Layout::unknown) return {};
     const int rank = (c.is_packed_q() ? 2 : 3) + (has_heads ? 1 : 0);
     if (tensor == nullptr || tensor->rank == rank) return {};
     return wrong_shape(c.name(input), text(c.is_packed_q() ? "(T, " : "(B, S, ", has_heads ? "1, " : "", last, ")"),

@@ -114,7 +114,7 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-006", Tier::single, no_empty_axis, kProducts, "", "no tensor has an empty axis"},
     {"SMLA-008", Tier::single, scale_finite, and_host(kAscend950), "softmaxScale", "finite"},
     {"SMLA-009", Tier::single, topk_value_mode_known, kEverywhere, "topkValueMode", "1"},
-    {"SMLA-020", Tier::existence, ori_given, kEverywhere, "oriKv", "required"},
+    {"SMLA-020", Tier::existence, ori_given, kEverywhere, "oriKv", "required", Known::tensors},
     {"SMLA-040", Tier::cross, layouts_agree, kEverywhere, "layoutKv", "that of q, or paged"},
     {"SMLA-041", Tier::cross, rows_dim, kEverywhere, "q", "512 channels, and oriKv, cmpKv"},
     {"SMLA-042", Tier::cross, one_kv_head, kEverywhere, "oriKv", "one head, and cmpKv"},

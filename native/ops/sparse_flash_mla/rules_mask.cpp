@@ -68,14 +68,17 @@ constexpr Rule<Case> kRules[] = {
     {"SMLA-011", Tier::single, ori_mode_known, and_host(kAscend950), "oriMaskMode", "0, 3 or 4"},
     {"SMLA-012", Tier::single, cmp_mode_known, and_host(kAscend950), "cmpMaskMode", "0 or 3"},
     {"SMLA-013", Tier::single, windows_in_range, kEverywhere, "oriWinLeft", "-1 or more, and oriWinRight"},
-    {"SMLA-049", Tier::cross, window_of_product, kOlder, "oriMaskMode", "4, 127, 0 without oriSparseIndices"},
+    {"SMLA-049", Tier::cross, window_of_product, kOlder, "oriMaskMode",
+     "4, 127, 0 without oriSparseIndices", Known::tensors},
     {"SMLA-050", Tier::cross, no_window_over_lists, kOlder, "oriMaskMode",
-     "0, windows of 0 or more with oriSparseIndices"},
-    {"SMLA-051", Tier::cross, compressed_causal, kOlder, "cmpMaskMode", "3 with cmpKv"},
+     "0, windows of 0 or more with oriSparseIndices", Known::tensors},
+    {"SMLA-051", Tier::cross, compressed_causal, kOlder, "cmpMaskMode", "3 with cmpKv", Known::tensors},
     {"SMLA-052", Tier::cross, windows_belong_to_band, and_host(kAscend950), "oriWinLeft",
-     "-1 unless oriMaskMode is 4, and oriWinRight"},
-    {"SMLA-053", Tier::cross, nothing_compressed, kAscend950, "cmpMaskMode", "0 without cmpKv, and cmpRatio 1"},
-    {"HOST-X-54", Tier::cross, lists_without_mask, kEverywhere, "oriMaskMode", "0 with oriSparseIndices"},
+     "-1 unless oriMaskMode is 4, and oriWinRight", Known::tensors},
+    {"SMLA-053", Tier::cross, nothing_compressed, kAscend950, "cmpMaskMode",
+     "0 without cmpKv, and cmpRatio 1", Known::tensors},
+    {"HOST-X-54", Tier::cross, lists_without_mask, kEverywhere, "oriMaskMode",
+     "0 with oriSparseIndices", Known::tensors},
 };
 
 }  // namespace
