@@ -29,7 +29,8 @@ class Rule:
     tier : str
         What it compares: ``"single"`` parameters, ``"existence"``, ``"consistency"``, ``"cross"`` features.
     stage : str
-        When it is looked at: ``"front"``, ``"parser"``, and then the tiers; empty for rules that are not.
+        When it is looked at: ``"front"``, ``"parser"``, and then the tiers; ``"run"`` for those about what tensors hold,
+        which show when a call runs; empty for rules that are not.
     parameter : str
         What it is about, by the names of the C interface.
     text : str
@@ -39,7 +40,8 @@ class Rule:
     profiles, revisions : tuple of str
         The product profiles that it binds, and the editions of rules that have it.
     status : int
-        What phase one returns for a call that breaks it; 0 for rules that no call breaks.
+        What phase one, or in stage ``"run"`` the next synchronisation, returns for a call that breaks it; 0 for rules
+        that no call breaks.
 
     See Also
     --------

@@ -60,14 +60,15 @@ typedef struct {
     const char *id;        /* "MASK-C-06", "SMLA-010", "KVQ-M04"; those of the host target begin with "HOST-" */
     const char *group;     /* "AttentionMask" */
     const char *tier;      /* the catalogue's degree: "single", "existence", "consistency", "cross" */
-    const char *stage;     /* when it is looked at: "front", "parser", "single", "existence", "cross", "consistency";
-                            * "" for rules that are not looked at */
+    const char *stage;     /* when it is looked at: "front", "parser", "single", "existence", "cross", "consistency" in
+                            * phase one; "run" when the call runs; "" for rules that are not looked at */
     const char *parameter; /* the one that it is about, or several joined by ", " */
     const char *text;      /* what it wants; of the parameter, for the sparse operators */
     const char *absence;   /* why the library has no check of it; NULL for rules that it checks */
     uint32_t profiles;     /* bit (1 << aclAttnProfile) of each profile that it binds */
     uint32_t revisions;    /* bit (1 << aclAttnRules) of each edition that has it */
-    aclnnStatus status;    /* what phase one returns for a call that breaks it; 0 for rules that no call breaks */
+    aclnnStatus status;    /* what phase one, or in stage "run" the next synchronisation, returns for a call that
+                            * breaks it; 0 for rules that no call breaks */
 } aclAttnRule;
 
 ACL_FUNC_VISIBILITY int32_t aclAttnGetRuleCount(void);

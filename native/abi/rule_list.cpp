@@ -7,6 +7,7 @@
 #include "acl_attn/rules.h"
 #include "ops/fused_infer_attention_score/catalogue.h"
 #include "ops/kv_quant_sparse_attn_sharedkv/rules.h"
+#include "ops/sparse_attention/other_rows.h"
 #include "ops/sparse_flash_mla/rules.h"
 #include "runtime/api.h"
 
@@ -16,6 +17,7 @@ using namespace acl_attn;
 using ops::Tier;
 namespace fia = ops::fia;
 namespace sparse = ops::sparse;
+using sparse::Operator;
 
 const char* stage_name(Tier tier) {
     switch (tier) {
@@ -81,6 +83,21 @@ aclAttnRule rule_of(const char* op, const ops::Absent& row, Tier tier) {
             row.text, row.reason, 0,                  0,                         0};
 }
 
+// One that is looked at when a call runs.
+aclAttnRule rule_of(const char* op, const sparse::Late& row) {
+    return {op,
+            row.id,
+            group_name(row.id),
+            "consistency",
+            "run",
+            row.parameter,
+            row.text,
+            nullptr,
+            ops::kEverywhere.profiles,
+            ops::kEverywhere.revisions,
+            ACLNN_ERR_PARAM_INVALID};
+}
+
 constexpr char kFia[] = "fused_infer_attention_score";
 constexpr char kMla[] = "sparse_flash_mla";
 constexpr char kMlaMetadata[] = "sparse_flash_mla_metadata";
@@ -94,22 +111,24 @@ aclAttnRule fia_at(size_t index) {
     return rule_of(kFia, fia::rule_at(index), fia::documented_status(fia::rule_at(index)));
 }
 
-template <const auto& kCatalogue>
+template <const auto& kCatalogue, Operator kOp, bool kOfMetadata>
 size_t sparse_count() {
-    return sparse::rule_count(kCatalogue);
-}
-template <const auto& kCatalogue, const auto& kOp>
-aclAttnRule sparse_at(size_t index) {
-    const auto& rule = sparse::rule_at(kCatalogue, index);
-    return rule_of(kOp, rule, sparse::documented_status(rule));
+    const sparse::OtherRows& others = sparse::other_rows(kOp, kOfMetadata);
+    return sparse::rule_count(kCatalogue) + others.late_count + others.absent_count;
 }
 
-// Its ids do not say what a rule compares; all that nothing enforces are about several parameters.
-size_t mla_count() { return sparse_count<sparse::mla::kCatalogue>() + sparse::mla::kAbsentCount; }
-aclAttnRule mla_at(size_t index) {
-    const size_t rules = sparse_count<sparse::mla::kCatalogue>();
-    if (index >= rules) return rule_of(kMla, sparse::mla::kAbsent[index - rules], Tier::cross);
-    return sparse_at<sparse::mla::kCatalogue, kMla>(index);
+// Ids of rules that no table has do not say what these compare: values with one another, or several parameters.
+template <const auto& kCatalogue, Operator kOp, bool kOfMetadata, const auto& kName>
+aclAttnRule sparse_at(size_t index) {
+    const size_t rules = sparse::rule_count(kCatalogue);
+    if (index < rules) {
+        const auto& rule = sparse::rule_at(kCatalogue, index);
+        return rule_of(kName, rule, sparse::documented_status(rule));
+    }
+    const sparse::OtherRows& others = sparse::other_rows(kOp, kOfMetadata);
+    const size_t other = index - rules;
+    if (other < others.late_count) return rule_of(kName, others.late[other]);
+    return rule_of(kName, others.absent[other - others.late_count], Tier::cross);
 }
 
 // One entry an operator.
@@ -118,10 +137,14 @@ constexpr struct {
     aclAttnRule (*at)(size_t index);
 } kCatalogues[] = {
     {fia_count, fia_at},
-    {mla_count, mla_at},
-    {sparse_count<sparse::mla::kMetadataCatalogue>, sparse_at<sparse::mla::kMetadataCatalogue, kMlaMetadata>},
-    {sparse_count<sparse::kvq::kCatalogue>, sparse_at<sparse::kvq::kCatalogue, kKvq>},
-    {sparse_count<sparse::kvq::kMetadataCatalogue>, sparse_at<sparse::kvq::kMetadataCatalogue, kKvqMetadata>},
+    {sparse_count<sparse::mla::kCatalogue, Operator::sparse_flash_mla, false>,
+     sparse_at<sparse::mla::kCatalogue, Operator::sparse_flash_mla, false, kMla>},
+    {sparse_count<sparse::mla::kMetadataCatalogue, Operator::sparse_flash_mla, true>,
+     sparse_at<sparse::mla::kMetadataCatalogue, Operator::sparse_flash_mla, true, kMlaMetadata>},
+    {sparse_count<sparse::kvq::kCatalogue, Operator::kv_quant_sparse_attn_sharedkv, false>,
+     sparse_at<sparse::kvq::kCatalogue, Operator::kv_quant_sparse_attn_sharedkv, false, kKvq>},
+    {sparse_count<sparse::kvq::kMetadataCatalogue, Operator::kv_quant_sparse_attn_sharedkv, true>,
+     sparse_at<sparse::kvq::kMetadataCatalogue, Operator::kv_quant_sparse_attn_sharedkv, true, kKvqMetadata>},
 };
 
 }  // namespace

@@ -5,7 +5,9 @@
 // repeated on other memory, pools may share blocks, and nothing is written by a call that fails.
 #include <functional>
 #include <random>
+#include <set>
 
+#include "acl_attn/rules.h"
 #include "sparse_call.h"
 
 using namespace sparse_call;
@@ -35,6 +37,13 @@ const std::vector<Scenario>& scenarios() {
     return all;
 }
 
+std::set<std::string> broken_rules;  // by calls that were refused for them when they ran
+
+void note_rule(const std::string& message) {
+    const size_t at = message.rfind('[');
+    if (at != std::string::npos) broken_rules.insert(message.substr(at + 1, message.size() - at - 2));
+}
+
 // The run fails with a message that contains `needle`, and writes nothing.
 void fails(Prepared& p, const std::string& needle, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     fill_output(p);
@@ -45,6 +54,17 @@ void fails(Prepared& p, const std::string& needle, const char* file = __builtin_
     expect(message.find(": expected ") != std::string::npos && message.find(", got ") != std::string::npos, message,
            file, line);
     expect(is_filled(p), "nothing is written: " + message, file, line);
+    note_rule(message);
+}
+
+// The same of the metadata's producer.
+void metadata_fails(Prepared& p, const char* needle, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    const std::vector<int32_t> before = p.words;
+    const aclnnStatus status = p.make_metadata();
+    const std::string message = status == 0 ? "" : recent_message();
+    expect(status == 161002 && message.find(needle) != std::string::npos, message, file, line);
+    expect(p.words == before, "nothing is written: " + message, file, line);
+    note_rule(message);
 }
 
 void runs(Prepared& p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -226,32 +246,47 @@ void test_many_sequences() {
 
 void test_metadata_lengths() {
     Prepared p(selected());
-    const std::vector<int32_t> before = p.words;
     int32_t* totals = data_of(p, &Arguments::cu_seqlens_q, {0, 2, 3});
     int32_t* residual = data_of(p, &Arguments::cmp_residual_kv, {0, 1});
     int32_t* used = data_of(p, &Arguments::seqused_ori_kv, {40, 21});
     {
         Changed c(totals[0], 5);
-        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M40]");
+        metadata_fails(p, "[SMLA-M40]");
     }
     {
         Changed c(totals[2], 1);
-        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M40]");
+        metadata_fails(p, "[SMLA-M40]");
     }
     {
         Changed c(totals[2], INT32_MAX);
-        CHECK_FAILS(p.make_metadata(), 161002, "[HOST-V-52]");
+        metadata_fails(p, "[HOST-V-52]");
     }
     {
         Changed c(used[1], -1);
-        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M41]");
+        metadata_fails(p, "[SMLA-M41]");
     }
     {
         Changed c(residual[1], 4);
-        CHECK_FAILS(p.make_metadata(), 161002, "[SMLA-M42]");
+        metadata_fails(p, "[SMLA-M42]");
     }
-    CHECK(p.words == before);
     CHECK_OK(p.make_metadata());
+
+    Prepared packed_rows(quantised(selected()));
+    totals = data_of(packed_rows, &Arguments::cu_seqlens_q, {0, 2, 3});
+    used = data_of(packed_rows, &Arguments::seqused_ori_kv, {40, 21});
+    {
+        Changed c(totals[1], -1);
+        metadata_fails(packed_rows, "cuSeqlensQ[1]: ");
+    }
+    {
+        Changed c(used[0], INT32_MIN);
+        metadata_fails(packed_rows, "sequsedKv[0]: ");
+    }
+    {
+        Changed c(totals[2], INT32_MAX);
+        metadata_fails(packed_rows, "[HOST-V-52]");
+    }
+    CHECK_OK(packed_rows.make_metadata());
 
     // Without compressed rows their ratio and residuals mean nothing, whatever they are.
     Prepared none(window());
@@ -267,9 +302,9 @@ void test_metadata_lengths() {
     lists.a.ori_win_left = lists.a.ori_win_right = -1;
     lists.a.ori_topk = 3;
     lists.a.ori_topk_length = lists.ints({1, -1, 2}, {3, 1});
-    CHECK_FAILS(lists.make_metadata(), 161002, "oriTopkLength[1][0]: expected 0 or more, got -1 [SMLA-M43]");
+    metadata_fails(lists, "oriTopkLength[1][0]: expected 0 or more, got -1 [SMLA-M43]");
     lists.a.ori_topk_length = lists.ints({1, 1}, {2, 1});
-    CHECK_FAILS(lists.make_metadata(), 161002, "[SMLA-M43]");
+    metadata_fails(lists, "[SMLA-M43]");
     lists.a.ori_topk_length = lists.ints({1, 1, 2}, {3, 1});
     CHECK_OK(lists.make_metadata());
 }
@@ -439,6 +474,26 @@ void test_empty_sequences() {
     CHECK((head == std::vector<int32_t>{1, 0, 0, 0, 2, 0, 0, 0}));
 }
 
+// Every rule about what tensors hold has been broken above.
+void test_coverage() {
+    for (int32_t i = 0; i < aclAttnGetRuleCount(); ++i) {
+        aclAttnRule rule;
+        CHECK_OK(aclAttnGetRule(i, &rule));
+        if (std::strcmp(rule.stage, "run") != 0) continue;
+        expect(broken_rules.count(rule.id) == 1, std::string("a run that breaks ") + rule.id);
+        expect(rule.status == 161002, std::string("the status of ") + rule.id);
+        expect(*rule.group != '\0' && *rule.tier != '\0' && *rule.text != '\0', std::string("words of ") + rule.id);
+    }
+    for (const std::string& id : broken_rules) {
+        bool is_listed = false;
+        for (int32_t i = 0; i < aclAttnGetRuleCount(); ++i) {
+            aclAttnRule rule;
+            is_listed |= aclAttnGetRule(i, &rule) == 0 && id == rule.id && std::strcmp(rule.stage, "run") == 0;
+        }
+        expect(is_listed, id + " in the catalogue");
+    }
+}
+
 void test_descriptions() {
     std::mt19937 random(3);
     std::vector<int32_t> words(1024);
@@ -469,6 +524,7 @@ int main() {
     test_strided_queries();
     test_empty_sequences();
     test_descriptions();
+    test_coverage();
     expect(live_objects() == 0, "nothing is left");
     return check_result();
 }

@@ -84,11 +84,12 @@ def test_no_rule_of_the_vendor_is_missing() -> None:
 
 def test_no_rule_of_the_sparse_operators_is_missing() -> None:
     absent = {rule.id for rule in RULES if rule.absence and rule.operator != "fused_infer_attention_score"}
-    assert absent == {"SMLA-045", "SMLA-046", "SMLA-057"}  # of the vendor's documents alone: nothing enforces them
-    mla = {f"SMLA-{number:03}" for number in range(1, 67)}
-    mla_metadata = {f"SMLA-M{number:02}" for number in (*range(1, 14), *range(20, 26), 30, 31, 32)}
-    kvq = {f"KVQ-{number:03}" for number in (*range(1, 15), *range(20, 35), *range(40, 45))}
-    kvq_metadata = {f"KVQ-M{number:02}" for number in range(1, 10)}
+    # Of the vendor's documents alone, and of products that no profile has: nothing enforces them.
+    assert absent == {"SMLA-045", "SMLA-046", "SMLA-057", "SMLA-090", "SMLA-M50", "KVQ-046", "KVQ-M10"}
+    mla = {f"SMLA-{number:03}" for number in (*range(1, 67), *range(70, 76), 90)}
+    mla_metadata = {f"SMLA-M{number:02}" for number in (*range(1, 14), *range(20, 26), 30, 31, 32, *range(40, 44), 50)}
+    kvq = {f"KVQ-{number:03}" for number in (*range(1, 15), *range(20, 35), *range(40, 47), 50)}
+    kvq_metadata = {f"KVQ-M{number:02}" for number in range(1, 11)} | {"KVQ-050"}
     for operator, wanted in {
         "sparse_flash_mla": mla,
         "sparse_flash_mla_metadata": mla_metadata,
@@ -97,11 +98,11 @@ def test_no_rule_of_the_sparse_operators_is_missing() -> None:
     }.items():
         found = {rule.id for rule in RULES if rule.operator == operator}
         assert wanted <= found, sorted(wanted - found)
-        assert all(re.fullmatch(r"HOST-[SECXF]-5\d", other) for other in found - wanted), sorted(found - wanted)
+        assert all(re.fullmatch(r"HOST-[SECXFV]-5\d", other) for other in found - wanted), sorted(found - wanted)
 
 
 def test_rules_stand_in_the_order_in_which_they_are_looked_at() -> None:
-    stages = ("front", "single", "existence", "cross", "consistency")
+    stages = ("front", "single", "existence", "cross", "consistency", "run")
     for operator in {rule.operator for rule in RULES} - {"fused_infer_attention_score"}:
         found = [stages.index(rule.stage) for rule in RULES if rule.operator == operator and not rule.absence]
         assert found == sorted(found)
@@ -114,7 +115,7 @@ def test_every_rule_says_what_it_is(rule: acl_attn.Rule) -> None:
         assert rule.tier == TIERS[rule.id.split("-")[1]]
         assert len(rule.text) > 10
     else:
-        assert re.fullmatch(r"SMLA-(\d{3}|M\d\d)|KVQ-(\d{3}|M\d\d)|HOST-[SECXF]-\d\d", rule.id)
+        assert re.fullmatch(r"SMLA-(\d{3}|M\d\d)|KVQ-(\d{3}|M\d\d)|HOST-[SECXFV]-\d\d", rule.id)
         assert rule.tier in TIERS.values()
         assert rule.text
         assert rule.parameter or len(rule.text) > 10
@@ -174,6 +175,8 @@ def test_every_sparse_rule_has_a_call_that_breaks_it() -> None:
     shown = module.sparse_examples(text)
     sparse = {rule.id for rule in RULES if rule.operator != "fused_infer_attention_score" and not rule.absence}
     elsewhere = {"SMLA-M01", "KVQ-M01", "SMLA-M13", "KVQ-M03", "HOST-S-58"}  # out-pointers, devices
+    # Those about what tensors hold: native/tests/sparse_two_phase.cpp breaks each of them, and counts.
+    sparse -= {rule.id for rule in RULES if rule.stage == "run"}
     assert sparse - elsewhere == set(shown)
     assert all(f'"{rule}"' in text for rule in elsewhere)
     assert sum(bool(examples) for examples in shown.values()) > 0.9 * len(shown)

@@ -4,7 +4,6 @@
 // The constraint catalogue of SparseFlashMla and its metadata operator as tables.
 #pragma once
 
-#include "ops/absent.h"
 #include "ops/sparse_attention/catalogue.h"
 #include "ops/sparse_attention/case.h"
 #include "ops/sparse_attention/metadata_case.h"
@@ -23,8 +22,5 @@ extern const Group<MetadataCase> kMetadataLengthRules;
 
 extern const Catalogue<Case> kCatalogue;
 extern const Catalogue<MetadataCase> kMetadataCatalogue;
-
-extern const Absent* const kAbsent;
-extern const size_t kAbsentCount;
 
 }  // namespace acl_attn::ops::sparse::mla
