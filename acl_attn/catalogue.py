@@ -29,8 +29,8 @@ class Rule:
     tier : str
         What it compares: ``"single"`` parameters, ``"existence"``, ``"consistency"``, ``"cross"`` features.
     stage : str
-        When it is looked at: ``"front"``, ``"parser"``, and then the tiers; ``"run"`` for those about what tensors hold,
-        which show when a call runs; empty for rules that are not.
+        When it is looked at: ``"front"``, ``"parser"``, and then the tiers; ``"run"`` for rules about what tensors
+        hold, for which phase one is too early; empty for rules that are not looked at.
     parameter : str
         What it is about, by the names of the C interface.
     text : str
