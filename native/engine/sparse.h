@@ -20,11 +20,12 @@
 #include <string>
 
 #include "engine/attention.h"
+#include "formats/packed_row.h"
 
 namespace acl_attn::engine {
 
 inline constexpr int32_t kSparseDim = 512;         // channels of a query, a row, and the output
-inline constexpr int32_t kPackedRowBytes = 640;
+inline constexpr int32_t kPackedRowBytes = formats::kPackedRow.bytes;
 
 // How a row is stored. Packed: 64 bf16 (channels 448 .. 511), 448 one-byte codes (channels 0 .. 447), 7 E8M0 scales,
 // one for 64 codes, 57 unused bytes; it stands for bf16 numbers.

@@ -17,6 +17,8 @@ std::string shape_text(const meta::Tensor& tensor) { return dims_text(tensor.sha
 
 std::string strides_text(const meta::Tensor& tensor) { return dims_text(tensor.stride, tensor.rank); }
 
+int64_t last_axis(const meta::Tensor& tensor) { return tensor.rank == 0 ? 1 : tensor.shape[tensor.rank - 1]; }
+
 bool has_shape(const meta::Tensor& tensor, const int64_t* dims, int rank) {
     if (tensor.rank != rank) return false;
     for (int axis = 0; axis < rank; ++axis) {

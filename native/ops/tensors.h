@@ -14,6 +14,7 @@ namespace acl_attn::ops {
 std::string dims_text(const int64_t* dims, int rank);          // "(2, 8, 64)"
 std::string shape_text(const meta::Tensor& tensor);            // the same of a tensor's shape
 std::string strides_text(const meta::Tensor& tensor);
+int64_t last_axis(const meta::Tensor& tensor);                 // its extent; 1 without axes
 bool has_shape(const meta::Tensor& tensor, const int64_t* dims, int rank);
 
 // The bytes that a tensor's elements occupy, first to one past the last, relative to its data address.

@@ -9,6 +9,7 @@
 
 #include "ops/fused_infer_attention_score/largest.h"
 #include "ops/fused_infer_attention_score/parser.h"
+#include "ops/saturating.h"
 #include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
@@ -124,30 +125,21 @@ void find_prefix(Case& c) {
     c.prefix_len = std::min(std::max<int64_t>(asked, 0), c.k_prefix.tokens);
 }
 
-int64_t difference(int64_t a, int64_t b) {
-    int64_t d = 0;
-    return __builtin_sub_overflow(a, b, &d) ? INT64_MAX : d;
-}
-
 int64_t longest_step(const std::vector<int64_t>& totals) {
     int64_t longest = 0;
     for (size_t i = 0; i < totals.size(); ++i) {
-        longest = std::max(longest, difference(totals[i], i == 0 ? 0 : totals[i - 1]));
+        longest = std::max(longest, saturating_difference(totals[i], i == 0 ? 0 : totals[i - 1]));
     }
     return longest;
 }
 
-int64_t times(int64_t a, int64_t b) {
-    int64_t product = 0;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
 int64_t product_kv(const Case& c) {
     if (c.is_paged()) {
-        if (c.is_anti() || c.call.is_largest) return times(c.block_table->shape[1], c.call.block_size);
+        if (c.is_anti() || c.call.is_largest) return saturating_product(c.block_table->shape[1], c.call.block_size);
         int64_t longest = 0;
         if (c.kv_lengths != nullptr) longest = *std::max_element(c.kv_lengths->begin(), c.kv_lengths->end());
-        return times(geometry::blocks_for(std::max<int64_t>(longest, 0), c.call.block_size), c.call.block_size);
+        const int64_t blocks = geometry::blocks_for(std::max<int64_t>(longest, 0), c.call.block_size);
+        return saturating_product(blocks, c.call.block_size);
     }
     if (c.is_packed()) {
         return c.kv_lengths == nullptr || c.call.is_largest ? c.k[0].tokens : longest_step(*c.kv_lengths);

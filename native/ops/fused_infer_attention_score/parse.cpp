@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_infer_attention_score/call.h"
+#include "ops/saturating.h"
 
 #include <algorithm>
 #include <iterator>
@@ -16,9 +17,7 @@ TensorRef as_int4(const TensorRef& packed) {
     constexpr int64_t in_one = 8;
     auto tensor = std::make_shared<meta::Tensor>(*packed);
     tensor->dtype = ACL_INT4;
-    const auto widen = [&](int64_t& n) {
-        if (__builtin_mul_overflow(n, in_one, &n)) n = INT64_MAX;
-    };
+    const auto widen = [&](int64_t& n) { n = saturating_product(n, in_one); };
     widen(tensor->offset);
     for (int axis = 0; axis < tensor->rank; ++axis) {
         if (axis + 1 < tensor->rank || tensor->stride[axis] != 1) widen(tensor->stride[axis]);

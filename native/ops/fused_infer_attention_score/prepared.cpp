@@ -8,26 +8,12 @@
 #include "ops/fused_infer_attention_score/largest.h"
 #include "ops/fused_infer_attention_score/plan.h"
 #include "ops/fused_infer_attention_score/task.h"
+#include "ops/place.h"
 #include "ops/rule.h"
 #include "ops/tensors.h"
 
 namespace acl_attn::ops::fia {
 namespace {
-
-// A tensor's first element lies `offset` bytes behind the address that the tensor was given.
-struct Place {
-    bool present = false;
-    bool empty = true;
-    int64_t offset = 0;
-
-    bool takes(const void* address) const { return present && (empty || address != nullptr); }
-    void* at(void* address) const { return address == nullptr ? nullptr : static_cast<char*>(address) + offset; }
-};
-
-Place place_of(const meta::Tensor* tensor) {
-    if (tensor == nullptr) return {};
-    return {true, tensor->is_empty(), tensor->offset * meta::dtype_bits(tensor->dtype) / 8};
-}
 
 // The halves of what the older entry points merge, and where the caller finds the whole.
 constexpr struct {

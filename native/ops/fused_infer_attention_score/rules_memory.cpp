@@ -42,8 +42,7 @@ Finding whole_bytes(const Case& c) {
     return each_touched(c, [](const std::string& name, const Touched& touched) -> Finding {
         const meta::Tensor& tensor = *touched.tensor;
         if (meta::dtype_bits(tensor.dtype) != 4 || tensor.is_empty()) return {};
-        const int64_t last_axis = tensor.rank == 0 ? 1 : tensor.shape[tensor.rank - 1];
-        bool even = tensor.offset % 2 == 0 && last_axis % 2 == 0;
+        bool even = tensor.offset % 2 == 0 && last_axis(tensor) % 2 == 0;
         for (int axis = 0; axis + 1 < tensor.rank; ++axis) {
             even = even && (tensor.shape[axis] == 1 || tensor.stride[axis] % 2 == 0);
         }

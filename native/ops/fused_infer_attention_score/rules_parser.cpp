@@ -101,8 +101,6 @@ Finding indivisible(const std::string& name, const meta::Tensor& tensor, const c
                     text("shape ", shape_text(tensor)));
 }
 
-int64_t last_axis(const meta::Tensor& tensor) { return tensor.rank == 0 ? 1 : tensor.shape[tensor.rank - 1]; }
-
 Finding rope_ranks(const Case& c) { return c.has_rope() ? rope_ranks_fit(c) : Finding{}; }
 
 Finding rope_dims_agree(const Case& c) {

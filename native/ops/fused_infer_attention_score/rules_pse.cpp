@@ -7,6 +7,7 @@
 
 #include "ops/fused_infer_attention_score/rules.h"
 #include "ops/fused_infer_attention_score/shorthand.h"
+#include "ops/saturating.h"
 
 namespace acl_attn::ops::fia {
 namespace {
@@ -87,9 +88,8 @@ Finding starts_used(const Case& c) {
 
 Finding distance_in_range(const Case& c) {
     constexpr int64_t limit = 1048576;
-    int64_t distance = 0;
     if (!c.has_slopes()) return {};
-    if (__builtin_sub_overflow(start(c, kKvStartIdx), start(c, kQStartIdx), &distance)) distance = INT64_MAX;
+    const int64_t distance = saturating_difference(start(c, kKvStartIdx), start(c, kQStartIdx));
     if (distance >= -limit && distance <= limit) return {};
     return violated("kvStartIdx", text("at most ", limit, " away from qStartIdx"), text(distance, " away"));
 }

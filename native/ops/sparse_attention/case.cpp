@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse_attention/case.h"
 
+#include "formats/packed_row.h"
+#include "ops/saturating.h"
+
 namespace acl_attn::ops::sparse {
 namespace {
 
@@ -32,15 +35,14 @@ Case::Case(const Call& c) : call(c) {
            kOriKv,     kOriBlockTable,     kOriSparseIndices};
     cmp = {in[kCmpKv], in[kCmpBlockTable], in[kCmpSparseIndices], in[kCmpTopkLength],
            kCmpKv,     kCmpBlockTable,     kCmpSparseIndices};
-    if (is_quantised()) row_dim = 640;
+    if (is_quantised()) row_dim = formats::kPackedRow.bytes;
     heads = extent(q, -2);
     if (is_packed_q()) {
         tokens = extent(q, 0);
         if (in[kCuSeqlensQ] != nullptr) batch = in[kCuSeqlensQ]->numel() - 1;
     } else {
         batch = extent(q, 0);
-        const int64_t each = extent(q, 1);
-        if (__builtin_mul_overflow(batch, each, &tokens)) tokens = -1;
+        tokens = saturating_product(batch, extent(q, 1));
     }
 }
 
@@ -55,9 +57,7 @@ Known Case::known() const {
 
 int64_t Case::room(const Rows& rows) const {
     if (!is_paged()) return extent(rows.tensor, 1);
-    int64_t tokens_of_table = 0;
-    if (__builtin_mul_overflow(extent(rows.table, 1), extent(rows.tensor, 1), &tokens_of_table)) return INT64_MAX;
-    return tokens_of_table;
+    return saturating_product(extent(rows.table, 1), extent(rows.tensor, 1));
 }
 
 }  // namespace acl_attn::ops::sparse

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "ops/place.h"
 #include "ops/rule.h"
 #include "ops/sparse_attention/metadata_task.h"
-#include "ops/sparse_attention/place.h"
 #include "ops/sparse_attention/task.h"
 
 namespace acl_attn::ops::sparse {

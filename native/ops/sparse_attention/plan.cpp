@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/saturating.h"
 #include "ops/sparse_attention/visibility.h"
 #include "runtime/text.h"
 
@@ -23,9 +24,7 @@ engine::SparseRows rows_of(const Case& c) {
 int64_t most_original(const Case& c) {
     const int64_t all = c.layout_kv == Layout::tnd ? extent(c.ori.tensor, 0) : c.room(c.ori);
     if (c.call.ori_mask_mode != kBandMask || c.call.ori_win_left < 0 || c.call.ori_win_right < 0) return all;
-    int64_t band = 0;
-    if (__builtin_add_overflow(c.call.ori_win_left, c.call.ori_win_right, &band)) return all;
-    return std::min(all, band == INT64_MAX ? band : band + 1);
+    return std::min(all, saturating_sum(saturating_sum(c.call.ori_win_left, c.call.ori_win_right), 1));
 }
 
 int64_t most_compressed(const Case& c) {

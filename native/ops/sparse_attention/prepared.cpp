@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "ops/place.h"
 #include "ops/rule.h"
-#include "ops/sparse_attention/place.h"
 #include "ops/sparse_attention/task.h"
 
 namespace acl_attn::ops::sparse {

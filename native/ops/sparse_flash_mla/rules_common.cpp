@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iterator>
 
+#include "formats/packed_row.h"
 #include "ops/sparse_attention/rules_shared.h"
 #include "ops/sparse_attention/shorthand.h"
 #include "ops/sparse_flash_mla/rules.h"
@@ -71,7 +72,7 @@ Finding rows_dim(const Case& c) {
     for (const Rows* rows : {&c.ori, &c.cmp}) {
         if (rows->tensor == nullptr || rows->dim() == 512) continue;
         return wrong_shape(c.name(rows->name), "with 512 channels", *rows->tensor,
-                           rows->dim() == 640 ? "packed rows are for aclnnKvQuantSparseAttnSharedkv" : "");
+                           rows->dim() == formats::kPackedRow.bytes ? "packed rows are for aclnnKvQuantSparseAttnSharedkv" : "");
     }
     return {};
 }

@@ -6,7 +6,7 @@
 
 #include "meta/objects.h"
 
-namespace acl_attn::ops::sparse {
+namespace acl_attn::ops {
 
 // A tensor's first element lies `offset` bytes behind the address that the tensor was given.
 struct Place {
@@ -23,4 +23,4 @@ inline Place place_of(const meta::Tensor* tensor) {
     return {true, tensor->is_empty(), tensor->offset * meta::dtype_bits(tensor->dtype) / 8};
 }
 
-}  // namespace acl_attn::ops::sparse
+}  // namespace acl_attn::ops
