@@ -45,7 +45,8 @@ class SparsePlan(OperatorPlan):
     What is given decides what a query sees: `ori_kv` alone a window of original tokens (SWA); with `cmp_kv` also all
     compressed rows that are not ahead of it (HCA); with `cmp_sparse_indices` those of them that its list names (CSA).
     Rows of float8_e4m3fn or hifloat8, packed to 640 bytes, are computed with by `kv_quant_sparse_attn_sharedkv`, others
-    by `sparse_flash_mla`.
+    by `sparse_flash_mla`. Lists of original rows, counts of entries and compressed rows without a mask are for calls of
+    these operators themselves.
 
     Shapes, dtypes, lengths, window and scale are the plan's and are copied; `update` changes the lengths. The contents
     of arrays, block tables and lists included, are read when a run computes. May be used from several threads; runs of

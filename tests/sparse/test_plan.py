@@ -136,6 +136,26 @@ def test_update_makes_new_metadata(storage: str, kv_format: str) -> None:
         plan.run()
 
 
+@pytest.mark.parametrize("ratio", [0, 4, 128], ids=["swa", "csa", "hca"])
+def test_scratch_memory_does_not_grow_with_the_sequences(ratio: int) -> None:
+    def scratch(tokens: int) -> int:
+        rows = {"q": Spec((tokens, 64, 512), "bfloat16"), "ori_kv": Spec((tokens, 1, 512), "bfloat16")}
+        options: dict[str, Any] = {}
+        if ratio:
+            rows["cmp_kv"], options["cmp_ratio"] = Spec((tokens // ratio, 1, 512), "bfloat16"), ratio
+        if ratio == 4:
+            options["cmp_sparse_indices"] = Spec((tokens, 1, 512), "int32")
+        sinks = np.zeros(64, np.float32)
+        with SparsePlan(**rows, sinks=sinks, q_lengths=[tokens], kv_lengths=[tokens], **options) as plan:
+            return plan.workspace_bytes
+
+    acl_attn.set_num_threads(2)
+    try:
+        assert scratch(1 << 18) == scratch(1 << 12) < 32 << 20
+    finally:
+        acl_attn.set_num_threads(0)
+
+
 def test_an_update_does_not_reach_runs_in_flight() -> None:
     case = plain_case("csa", "tnd_paged", kv_lengths=(3000, 410, 1500))
     _, plan = both(case)
