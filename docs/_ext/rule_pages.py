@@ -71,7 +71,7 @@ def pages(rules: Iterable[acl_attn.Rule]) -> dict[str, str]:
     """Write the pages: file names, and texts in reStructuredText."""
     shown: dict[str, list[Example | SparseExample]] = {
         **examples((_TESTS / "rule_examples.txt").read_text(encoding="utf-8")),
-        **sparse_examples((_TESTS / "sparse_rules.cpp").read_text(encoding="utf-8")),
+        **sparse_examples((_TESTS / "sparse_refused.cpp").read_text(encoding="utf-8")),
     }
     by_page: dict[str, dict[str, list[acl_attn.Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in rules:

@@ -10,7 +10,7 @@ add_api_test(sparse_c sparse.c)
 target_link_libraries(sparse_c PRIVATE m)
 
 # The profile and the edition of the rules are the environment's.
-add_executable(sparse_rules sparse_rules.cpp)
+add_executable(sparse_rules sparse_rules.cpp sparse_refused.cpp)
 target_link_libraries(sparse_rules PRIVATE acl_attn Threads::Threads)
 foreach(profile host ascend950 ascend910b)
   foreach(edition page newest)
@@ -29,8 +29,10 @@ foreach(variable PROFILE RULES)
     TIMEOUT 120 ENVIRONMENT "ACL_ATTN_${variable}=ascend9000")
 endforeach()
 
-add_api_test(sparse_two_phase sparse_two_phase.cpp)
-set_tests_properties(sparse_two_phase PROPERTIES ENVIRONMENT "ACL_ATTN_PROFILE=host")
+foreach(test sparse_two_phase sparse_values)
+  add_api_test(${test} ${test}.cpp)
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT "ACL_ATTN_PROFILE=host")
+endforeach()
 
 add_executable(sparse_chips sparse_chips.cpp)
 target_link_libraries(sparse_chips PRIVATE acl_attn Threads::Threads)
