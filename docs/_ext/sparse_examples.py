@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what breaks the sparse operators' rules out of the test that makes these calls, native/tests/sparse_refused.cpp.
+"""Reads what breaks the sparse operators' rules out of native/tests/sparse_refused.cpp, which makes such calls.
 
 An entry there is ``{"SMLA-010", "h9", scenario, change, "parameter", status}``; a change that is a function of its own
 has no short form and is left out.

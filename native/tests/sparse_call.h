@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the C++ tests of the sparse operators: calls of any scenario on buffers that are exactly as large as their tensors
-// say.
+// For the C++ tests of the sparse operators: calls of any scenario, on buffers that are exactly as large as their
+// tensors say.
 #pragma once
 
 #include <algorithm>

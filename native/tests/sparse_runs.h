@@ -44,7 +44,8 @@ inline void note_rule(const std::string& message) {
 }
 
 // The run fails with a message that contains `needle`, and writes nothing.
-inline void fails(Prepared& p, const std::string& needle, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+inline void fails(Prepared& p, const std::string& needle, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
     fill_output(p);
     const aclnnStatus status = call(p.a);
     const std::string message = status == 0 ? "" : recent_message();
@@ -57,7 +58,8 @@ inline void fails(Prepared& p, const std::string& needle, const char* file = __b
 }
 
 // The same of the metadata's producer.
-inline void metadata_fails(Prepared& p, const char* needle, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+inline void metadata_fails(Prepared& p, const char* needle, const char* file = __builtin_FILE(),
+                           int line = __builtin_LINE()) {
     const std::vector<int32_t> before = p.words;
     const aclnnStatus status = p.make_metadata();
     const std::string message = status == 0 ? "" : recent_message();

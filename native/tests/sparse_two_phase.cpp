@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sparse operators through both phases: executors can be repeated on other memory and know their operator, pools may
-// share blocks, queries may lie apart, and sequences may be empty.
+// The sparse operators through both phases: executors can be repeated on other memory and know their operator, pools
+// may share blocks, queries may lie apart, and sequences may be empty.
 #include <cstring>
 #include <random>
 

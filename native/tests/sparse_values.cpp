@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lengths, tables, lists and metadata hold is judged when a call runs, each entry of it, and a call that is refused
-// for it writes nothing.
+// What lengths, tables, lists and metadata hold is judged when a call runs, each entry of it, and a call that is
+// refused for it writes nothing.
 #include <cstring>
 #include <random>
 

@@ -123,24 +123,24 @@ Finding kv_within(const Case& c) {
     return {};
 }
 
+// The last running total is not the number of tokens stored.
+Finding wrong_total(const std::string& name, int64_t last, int64_t tokens, const char* axis_of, const char* cut) {
+    std::string fix;
+    if (last >= 0 && last < tokens) {
+        fix = text("pass the first ", last, " tokens of ", cut, ", or append ", tokens, " as a padding sequence");
+    }
+    return violated(name, text("T = ", tokens, ", the token axis of ", axis_of), text(last), fix);
+}
+
 Finding q_total(const Case& c) {
     if (q_values(c) == nullptr || !c.is_packed() || c.q_lengths->back() == c.q.tokens) return {};
-    const int64_t last = c.q_lengths->back();
-    return violated(entry(kQ, c.q_lengths->size() - 1), text("T = ", c.q.tokens, ", the token axis of query"),
-                    text(last),
-                    last >= 0 && last < c.q.tokens ? text("pass the first ", last, " tokens of query, or append ", c.q.tokens,
-                                             " as a padding sequence")
-                                      : std::string{});
+    return wrong_total(entry(kQ, c.q_lengths->size() - 1), c.q_lengths->back(), c.q.tokens, "query", "query");
 }
 
 Finding kv_total(const Case& c) {
     if (kv_values(c) == nullptr || !c.packs_kv() || c.k.empty() || c.kv_lengths->back() == c.k[0].tokens) return {};
-    const int64_t last = c.kv_lengths->back();
-    return violated(entry(kKv, c.kv_lengths->size() - 1), text("T = ", c.k[0].tokens, ", the token axis of key"),
-                    text(last),
-                    last >= 0 && last < c.k[0].tokens ? text("pass the first ", last, " tokens of key and value, or append ",
-                                                c.k[0].tokens, " as a padding sequence")
-                                         : std::string{});
+    return wrong_total(entry(kKv, c.kv_lengths->size() - 1), c.kv_lengths->back(), c.k[0].tokens, "key",
+                       "key and value");
 }
 
 Finding packed_kv_given(const Case& c) {

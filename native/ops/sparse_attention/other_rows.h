@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of the operators' catalogues that no entry of their tables stands for: rules about what lengths, tables and lists
-// hold, which are looked at when a call runs, as device memory may not be read before; and rows that nothing enforces.
+// Rows of the operators' catalogues that no entry of their tables stands for: rules about what lengths, tables and
+// lists hold, which are looked at when a call runs, as device memory may not be read before; and rows that nothing
+// enforces.
 #pragma once
 
 #include <cstddef>

@@ -71,8 +71,9 @@ Finding rows_dim(const Case& c) {
     if (Finding finding = q_dim(c)) return finding;
     for (const Rows* rows : {&c.ori, &c.cmp}) {
         if (rows->tensor == nullptr || rows->dim() == 512) continue;
+        const bool is_packed = rows->dim() == formats::kPackedRow.bytes;
         return wrong_shape(c.name(rows->name), "with 512 channels", *rows->tensor,
-                           rows->dim() == formats::kPackedRow.bytes ? "packed rows are for aclnnKvQuantSparseAttnSharedkv" : "");
+                           is_packed ? "packed rows are for aclnnKvQuantSparseAttnSharedkv" : "");
     }
     return {};
 }
