@@ -27,10 +27,13 @@ constexpr float kLimit = 0x1.ep127f, kLimitOfFewBits = 0x1p127f;
 const PackedRowKernels& kernels_in_use() {
 #ifdef ACL_ATTN_X86
     const char* name = target_name(target_in_use());
-    if (std::strncmp(name, "avx512", 6) == 0) return kPackedRowsAvx512;
-    if (std::strcmp(name, kPackedRowsAvx2.name) == 0) return kPackedRowsAvx2;
-#endif
+    for (const PackedRowKernels* small : {&kPackedRowsPortable, &kPackedRowsAvx2}) {
+        if (std::strcmp(name, small->name) == 0) return *small;
+    }
+    return kPackedRowsAvx512;  // which all larger targets have
+#else
     return kPackedRowsPortable;
+#endif
 }
 
 int index_of(Dtype codes) { return codes == Dtype::hif8 ? 1 : 0; }
