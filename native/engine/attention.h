@@ -198,7 +198,7 @@ public:
 
 // --- The instruction sets this build contains, best last. Index 0 is "portable" and always usable.
 int target_count();
-const char* target_name(int index);      // "portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16"
+const char* target_name(int index);      // "portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"
 bool target_usable(int index);           // processor and operating system
 int target_in_use();                     // forced, else ACL_ATTN_CPU, else the best usable
 bool force_target(int index);            // -1: back to automatic. False if not usable. Plans made later use it.

@@ -67,9 +67,9 @@ CpuFeatures detect() {
     const bool bf16 = add(f && bit(more.eax, 5), "avx512_bf16");
     add(f && bit(extended.edx, 23), "avx512_fp16");
     add(avx && bit(more.eax, 4), "avx_vnni");
-    add(tiles && bit(extended.edx, 24), "amx_tile");
-    add(tiles && bit(extended.edx, 22), "amx_bf16");
-    add(tiles && bit(extended.edx, 25), "amx_int8");
+    const bool amx = add(tiles && bit(extended.edx, 24), "amx_tile");
+    const bool amx_bf16 = add(amx && bit(extended.edx, 22), "amx_bf16");
+    add(amx && bit(extended.edx, 25), "amx_int8");
     found.avx2 = avx2 && fma && f16c;
     found.avx512 = found.avx2 && f && dq && bw && vl;
     found.avx512_vnni = found.avx512 && vnni;
@@ -77,6 +77,7 @@ CpuFeatures detect() {
     // Intel's cores start one VDPBF16PS every two cycles, half the multiply-adds of two fp32 FMA units (measured);
     // AMD's start as many as FMAs, twice the multiply-adds.
     found.fast_bf16_dot = found.avx512_bf16 && !is_intel();
+    found.amx_bf16 = found.avx512_bf16 && amx_bf16;
     return found;
 }
 #else

@@ -37,7 +37,7 @@ using FloatArithmetic = Fp32Arithmetic;
 
 #if defined(__AVX2__)
 // Pairs of 16-bit integers; sums are int32 in registers that are called vf.
-struct Int16Operand {
+struct Int16Operand : VectorOperand {
     static constexpr int kDepth = 2;
     static vf madd(vf acc, vf a, vf b) {
 #if defined(__AVX512BW__)

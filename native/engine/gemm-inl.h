@@ -24,14 +24,31 @@ constexpr int kNr = kVectors * kLanes;
 // three vectors of keys in four, brings that to 0.0018.
 constexpr bool has_residual(int column) { return column / kLanes % 4 != 3; }
 
+template <class T, class Operand, class Owner>
+class TileRows;  // tile_rows-inl.h
+
 // What panels are made of. A step consumes kDepth values of k from each row: one 32-bit element.
-struct Fp32Operand {
+struct VectorOperand {
+    static constexpr int kColumns = kNr;    // of a panel
+    static constexpr int kParts = 1;        // bf16 numbers whose sum stands for one, where they are bf16
+    static constexpr int kPairDistance = 1;  // of the two keys whose values share an element
+    static constexpr int kSteps = 1;        // panels have a multiple of so many steps
+    static constexpr int kKeys = kLanes;    // and tiles are computed in whole multiples of so many keys
+    static constexpr int kGroup = kMr;      // rows of the register block
+    static constexpr int kScoreRows = kStripRows;
+    static constexpr bool kIsInPlace = false;  // probabilities stand where scores stood
+};
+struct Fp32Operand : VectorOperand {
     static constexpr int kDepth = 1;
     static vf madd(vf acc, vf a, vf b) { return fma(a, b, acc); }
+    template <class T, class Owner>
+    using Rows = TileRows<T, Fp32Operand, Owner>;
 };
 #if defined(__AVX512BF16__)
-struct Bf16PairOperand {
+struct Bf16PairOperand : VectorOperand {
     static constexpr int kDepth = 2;
+    template <class T, class Owner>
+    using Rows = TileRows<T, Bf16PairOperand, Owner>;
     static vf madd(vf acc, vf a, vf b) {
         return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
     }

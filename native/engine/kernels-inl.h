@@ -35,19 +35,25 @@ void narrow_array(const float* x, uint16_t* y, size_t n) {
     }
 }
 
-// Bf16Operand: what bf16 panels are made of; fp16 always computes in fp32.
-template <class Bf16Operand>
+template <class Operand>
+constexpr OperandForm form_of() {
+    return {Operand::kDepth, Operand::kParts, Operand::kColumns,  Operand::kSteps,
+            Operand::kGroup, Operand::kScoreRows, Operand::kIsInPlace};
+}
+
+// What the panels of each type are made of; dequantised numbers always compute in fp32.
+template <class F16Operand, class Bf16Operand>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
     return {name,
             kLanes,
             kNr,
-            {false, Bf16Operand::kDepth == 2, false},
-            {prefill<F16, Fp32Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
+            {form_of<F16Operand>(), form_of<Bf16Operand>(), form_of<Fp32Operand>()},
+            {prefill<F16, F16Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
             {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>},
             merge_partials,
             full_quant,
-            {sparse<F16, Fp32Operand>, sparse<BF16, Bf16Operand>},
+            {sparse<F16, F16Operand>, sparse<BF16, Bf16Operand>},
             merge_sparse,
             exp_array,
             {widen_array<F16>, widen_array<BF16>},

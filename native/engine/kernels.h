@@ -13,7 +13,7 @@
 
 namespace acl_attn::engine {
 
-constexpr int kMr = 6;  // rows of the register block, on every target
+constexpr int kMr = 6;  // rows of the register block where products run on vectors
 
 // Keys are cut into tiles on an absolute grid, so that a row's arithmetic does not depend on the rows computed beside
 // it, and long sequences into splits on a coarser grid, computed separately and merged in order.
@@ -138,8 +138,8 @@ struct Scratch {
     float* row_sum;                    // [rows]
     float* row_rescale;                // [rows]
     float* row_headroom;               // [rows]
-    float* scores;                     // prefill [strip rows][kScoreStride], decode [rows][kStreamScoreStride]
-    float* query;                      // [rows][padded dim] fp32, or bf16 in the paired form
+    float* scores;                     // prefill [score rows][kScoreStride], decode [rows][kStreamScoreStride]
+    float* query;                      // [rows][padded dim] fp32, or bf16 in as many parts as its form has
     const void** key_rows;             // [kStreamSplit]
     const void** value_rows;           // [kStreamSplit]
     const void** value_heads;          // [kStreamKeys]
@@ -152,10 +152,10 @@ struct Scratch {
                                        // [kStreamKeys] scales of a tile's tokens; else null
     float* value_scales;               // [2][padded dim_v], likewise
     // prefill only
-    float* key_panels;                 // [panel][steps of dim][nr]
-    float* value_panels;               // [panel][steps of kTileKeys][nr]
-    // prefill in the paired form only
-    uint16_t* probabilities;           // [2][kStripRows][kScoreStride]: bf16, and what its rounding left
+    float* key_panels;                 // [part][panel][steps of dim][columns]
+    float* value_panels;               // [part][panel][steps of kTileKeys][columns]
+    // prefill in forms of bf16 only
+    uint16_t* probabilities;           // [2][kStripRows][kScoreStride]: bf16, and what its rounding left; or null
     float* aside;                      // [rows][padded dim_v]: sums of the values set aside
 };
 
@@ -167,11 +167,22 @@ struct SparseBlock;
 struct SparseScratch;
 struct SparseMerge;
 
+// How prefill's products take rows and panels.
+struct OperandForm {
+    int depth;        // numbers in a 32-bit element: 1 fp32, or 2 bf16
+    int parts;        // bf16 numbers whose sum stands for one
+    int columns;      // of a panel
+    int steps;        // panels have a multiple of so many elements in a column
+    int group;        // rows that are computed together
+    int score_rows;   // rows whose scores are held at a time, if there are so many; a smaller block's in whole groups
+    bool in_place;    // probabilities replace their scores
+};
+
 struct Kernels {
     const char* name;
     int lanes;              // fp32 numbers a vector holds
     int nr;                 // columns of the register block
-    bool paired[3];         // by the Dtype of the products: operands are pairs of bf16, not fp32
+    OperandForm form[3];    // by the Dtype of the products
     // By the Dtype that keys and values have when they reach the products: f16, bf16 or (dequantised) f32.
     RowKernel* prefill[3];
     RowKernel* decode[3];
@@ -193,6 +204,9 @@ extern const Kernels kKernelsAvx2;
 extern const Kernels kKernelsAvx512;
 extern const Kernels kKernelsAvx512Vnni;
 extern const Kernels kKernelsAvx512Bf16;
+#endif
+#ifdef ACL_ATTN_AMX
+extern const Kernels kKernelsAmx;
 #endif
 
 }  // namespace acl_attn::engine

@@ -7,6 +7,6 @@
 namespace acl_attn::engine {
 
 extern const Kernels kKernelsAvx2;
-constexpr Kernels kKernelsAvx2 = make_kernels<Fp32Operand>("avx2", &kFullQuantAvx2);
+constexpr Kernels kKernelsAvx2 = make_kernels<Fp32Operand, Fp32Operand>("avx2", &kFullQuantAvx2);
 
 }  // namespace acl_attn::engine

@@ -7,6 +7,6 @@
 namespace acl_attn::engine {
 
 extern const Kernels kKernelsAvx512Bf16;
-constexpr Kernels kKernelsAvx512Bf16 = make_kernels<Bf16PairOperand>("avx512_bf16", &kFullQuantAvx512Bf16);
+constexpr Kernels kKernelsAvx512Bf16 = make_kernels<Fp32Operand, Bf16PairOperand>("avx512_bf16", &kFullQuantAvx512Bf16);
 
 }  // namespace acl_attn::engine

@@ -7,6 +7,6 @@
 namespace acl_attn::engine {
 
 extern const Kernels kKernelsPortable;
-constexpr Kernels kKernelsPortable = make_kernels<Fp32Operand>("portable", &kFullQuantPortable);
+constexpr Kernels kKernelsPortable = make_kernels<Fp32Operand, Fp32Operand>("portable", &kFullQuantPortable);
 
 }  // namespace acl_attn::engine

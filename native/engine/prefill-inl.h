@@ -14,9 +14,10 @@ namespace acl_attn::engine {
 namespace {
 
 template <class T, class Operand>
-class Prefill : TileRows<T, Operand, Prefill<T, Operand>> {
-    using Rows = TileRows<T, Operand, Prefill<T, Operand>>;
+class Prefill : Operand::template Rows<T, Prefill<T, Operand>> {
+    using Rows = typename Operand::template Rows<T, Prefill<T, Operand>>;
     friend Rows;
+    friend BlockRows<Operand, Prefill<T, Operand>>;
 
 public:
     Prefill(const RowBlock& block, const Scratch& scratch)
@@ -44,12 +45,13 @@ private:
     using Rows::b_;
     using Rows::s_;
     using Rows::kPaired;
+    static constexpr int kGroup = Operand::kGroup;
 
     bool has_row(int r) const { return r < rows_; }
     int64_t row(int r) const { return b_.row_begin + r; }
     Interval seen(int r) const { return visible_keys(b_, row(r)); }
     Interval group_seen(int g) const {
-        return visible_keys(b_, row(g * kMr), smaller(row((g + 1) * kMr), b_.row_end));
+        return visible_keys(b_, row(g * kGroup), smaller(row((g + 1) * kGroup), b_.row_end));
     }
 
     void adjust_scores(int r, Interval seen, int begin, int end, float* scores) const {
@@ -59,16 +61,22 @@ private:
         }
     }
 
-    // The pair instruction takes subnormal operands for 0, which shows in a score where the other factor is huge. Rows
-    // of such queries are computed in fp32, each by itself: the others keep the bits they would have without them.
-    void find_extreme_rows() {
+    // The instructions that multiply bf16 take subnormal operands for 0, which shows in a score where the other factor
+    // is huge; and the second parts of an fp16 become NaN beside an infinity. Rows of such queries are computed in fp32,
+    // each by itself: the others keep the bits they would have without them.
+    static vh is_extreme(vh magnitude) {
         constexpr uint16_t kHuge = (127 + 90) << 7, kInfinite = BF16::kExponent, kNormal = 1 << 7;
+        if constexpr (Operand::kParts > 1) return reinterpret_cast<vh>(magnitude >= kInfinite);
+        return reinterpret_cast<vh>(((magnitude >= kHuge) & (magnitude < kInfinite)) |
+                                    ((magnitude < kNormal) & (magnitude != 0)));
+    }
+
+    void find_extreme_rows() {
         for (int r = 0; r < rows_; r++) {
             const uint16_t* query = reinterpret_cast<const uint16_t*>(s_.query + r * this->ldq_);
             vh found = {};
             for (int d = 0; d < 2 * this->ldq_; d += kLanes) {
-                const vh x = load<vh>(query + d) & uint16_t{0x7fff};
-                found |= reinterpret_cast<vh>(((x >= kHuge) & (x < kInfinite)) | ((x < kNormal) & (x != 0)));
+                found |= is_extreme(load<vh>(query + d) & uint16_t{0x7fff});
             }
             if (any(reinterpret_cast<vi>(extend(found)))) extreme_rows_[r / 64] |= uint64_t{1} << r % 64;
         }

@@ -80,8 +80,8 @@ int32_t choose_decode_heads(const Problem& problem, int threads) {
 
 class Builder {
 public:
-    Builder(const Problem& problem, Schedule& schedule, int threads)
-        : p_(problem), out_(schedule), decode_heads_(choose_decode_heads(problem, threads)) {}
+    Builder(const Problem& problem, Schedule& schedule, int threads, int group)
+        : p_(problem), out_(schedule), row_group_(group), decode_heads_(choose_decode_heads(problem, threads)) {}
 
     void add_rows(int32_t sequence, int32_t kv_head, int32_t kv_heads, int64_t row_begin, int64_t row_end,
                   const Shape& shape) {
@@ -135,7 +135,7 @@ public:
         // Equal blocks, the last rows first: under a causal mask these see most.
         const int64_t blocks = (shape.rows + out_.block_rows - 1) / out_.block_rows;
         const int64_t share = (shape.rows + blocks - 1) / blocks;
-        const int64_t rows = std::min<int64_t>((share + kMr - 1) / kMr * kMr, out_.block_rows);
+        const int64_t rows = std::min<int64_t>((share + row_group_ - 1) / row_group_ * row_group_, out_.block_rows);
         for (int32_t head = 0; head < p_.kv_heads; head++) {
             for (int64_t block = (shape.rows - 1) / rows; block >= 0; block--) {
                 add_rows(sequence, head, 1, block * rows, std::min((block + 1) * rows, shape.rows), shape);
@@ -152,6 +152,7 @@ private:
 
     const Problem& p_;
     Schedule& out_;
+    const int64_t row_group_;
     const int32_t decode_heads_;
 };
 
@@ -168,7 +169,7 @@ int worthwhile_threads(const Problem& problem, int threads) {
     return worthwhile_threads(scores * problem.kv_heads * (problem.dim + problem.dim_v), threads);
 }
 
-Schedule make_schedule(const Problem& problem, int threads) {
+Schedule make_schedule(const Problem& problem, int threads, int group) {
     Schedule schedule;
     std::vector<int32_t> order(problem.sequences.size());
     std::iota(order.begin(), order.end(), 0);
@@ -186,7 +187,7 @@ Schedule make_schedule(const Problem& problem, int threads) {
         if (!shape_of(problem, s).is_decode) schedule.block_rows = choose_block_rows(problem, threads);
         if (schedule.block_rows != 0) break;
     }
-    Builder builder(problem, schedule, threads);
+    Builder builder(problem, schedule, threads, group);
     for (const int32_t sequence : order) builder.add_sequence(sequence);
     for (const int32_t sequence : order) {
         const Sequence& s = problem.sequences[static_cast<size_t>(sequence)];

@@ -50,7 +50,8 @@ constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
 int worthwhile_threads(double multiply_adds, int threads);
 int worthwhile_threads(const Problem& problem, int threads);
 
-// The items depend on `threads` only in how many rows they take together, which does not change a result.
-Schedule make_schedule(const Problem& problem, int threads);
+// The items depend on `threads` only in how many rows they take together, which does not change a result. `group`: rows
+// that are computed together.
+Schedule make_schedule(const Problem& problem, int threads, int group);
 
 }  // namespace acl_attn::engine

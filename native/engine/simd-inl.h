@@ -205,29 +205,35 @@ inline vf zip_low2(vf a, vf b) { return __builtin_shufflevector(a, b, 0, 1, 4, 5
 inline vf zip_high2(vf a, vf b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); }
 #endif
 
-// The sums of kLanes vectors' lanes: lane i of the result is the sum over v[i]. The order of the additions depends on
-// nothing but the lane.
-inline vf sums_of(const vf* v) {
+// kLanes vectors' lanes, combined: lane i of the result is of v[i]. The order depends on nothing but the lane.
+template <class Combine>
+inline vf fold_each(const vf* v, Combine combine) {
     vf quarter[kLanes / 4];
 #pragma GCC unroll 4
     for (int q = 0; q < kLanes / 4; q++) {
         const vf* u = v + 4 * q;
-        const vf even = zip_low(u[0], u[2]) + zip_high(u[0], u[2]);
-        const vf odd = zip_low(u[1], u[3]) + zip_high(u[1], u[3]);
-        quarter[q] = zip_low(even, odd) + zip_high(even, odd);
+        const vf even = combine(zip_low(u[0], u[2]), zip_high(u[0], u[2]));
+        const vf odd = combine(zip_low(u[1], u[3]), zip_high(u[1], u[3]));
+        quarter[q] = combine(zip_low(even, odd), zip_high(even, odd));
     }
 #if defined(__AVX512F__)
-    const vf low = vf(_mm512_shuffle_f32x4(quarter[0], quarter[1], 0x88)) +
-                   vf(_mm512_shuffle_f32x4(quarter[0], quarter[1], 0xdd));
-    const vf high = vf(_mm512_shuffle_f32x4(quarter[2], quarter[3], 0x88)) +
-                    vf(_mm512_shuffle_f32x4(quarter[2], quarter[3], 0xdd));
-    return vf(_mm512_shuffle_f32x4(low, high, 0x88)) + vf(_mm512_shuffle_f32x4(low, high, 0xdd));
+    const vf low = combine(_mm512_shuffle_f32x4(quarter[0], quarter[1], 0x88),
+                           _mm512_shuffle_f32x4(quarter[0], quarter[1], 0xdd));
+    const vf high = combine(_mm512_shuffle_f32x4(quarter[2], quarter[3], 0x88),
+                            _mm512_shuffle_f32x4(quarter[2], quarter[3], 0xdd));
+    return combine(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xdd));
 #elif defined(__AVX2__)
-    return vf(_mm256_permute2f128_ps(quarter[0], quarter[1], 0x20)) +
-           vf(_mm256_permute2f128_ps(quarter[0], quarter[1], 0x31));
+    return combine(_mm256_permute2f128_ps(quarter[0], quarter[1], 0x20),
+                   _mm256_permute2f128_ps(quarter[0], quarter[1], 0x31));
 #else
     return quarter[0];
 #endif
+}
+inline vf sums_of(const vf* v) {
+    return fold_each(v, [](vf a, vf b) { return a + b; });
+}
+inline vf maxima_of(const vf* v) {
+    return fold_each(v, [](vf a, vf b) { return max_number(a, b); });
 }
 
 // A vector whose q-th 128-bit quarter comes from source(q), an address of 16 readable bytes.

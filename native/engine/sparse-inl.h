@@ -44,14 +44,15 @@ void merge_sparse(const SparseMerge& block) {
 }
 
 template <class T, class Operand>
-class Sparse : TileRows<T, Operand, Sparse<T, Operand>> {
-    using Rows = TileRows<T, Operand, Sparse<T, Operand>>;
+class Sparse : Operand::template Rows<T, Sparse<T, Operand>> {
+    using Rows = typename Operand::template Rows<T, Sparse<T, Operand>>;
     friend Rows;
+    friend BlockRows<Operand, Sparse<T, Operand>>;
 
 public:
     Sparse(const SparseBlock& block, const SparseScratch& scratch)
         : Rows(block.rows, scratch.tile, panels_), sb_(block), ss_(scratch),
-          token_rows_(has_lists(block) ? round_up(block.rows.group, kMr) : block.rows.group),
+          token_rows_(has_lists(block) ? round_up(block.rows.group, kGroup) : block.rows.group),
           panels_(block.rows.dim, block.rows.dim_v, scratch.tile) {}
 
     void run() {
@@ -84,6 +85,7 @@ public:
 private:
     using Rows::b_;
     using Rows::s_;
+    static constexpr int kGroup = Operand::kGroup;
 
     static bool has_lists(const SparseBlock& b) { return b.ori.indices != nullptr || b.cmp.indices != nullptr; }
 
@@ -99,8 +101,8 @@ private:
     }
     Interval seen(int r) const { return columns(token(r)); }
     Interval group_seen(int g) const {
-        const int64_t last = smaller(token((g + 1) * kMr - 1), sb_.token_end - 1);
-        return {columns(token(g * kMr)).begin, columns(last).end};
+        const int64_t last = smaller(token((g + 1) * kGroup - 1), sb_.token_end - 1);
+        return {columns(token(g * kGroup)).begin, columns(last).end};
     }
 
     void adjust_scores(int r, Interval seen, int begin, int end, float* scores) const {
@@ -111,11 +113,11 @@ private:
     void take(const SparseTile* upcoming) {
         int first = 0, last = this->groups_;
         if (tile_.token >= 0) {
-            const int groups = token_rows_ / kMr;
+            const int groups = token_rows_ / kGroup;
             first = static_cast<int>(tile_.token - sb_.token_begin) * groups;
             last = first + groups;
         }
-        if (is_sparse_cut(tile_.key)) cut(first * kMr, last * kMr);
+        if (is_sparse_cut(tile_.key)) cut(first * kGroup, last * kGroup);
         panels_.key = tile_.key;
         panels_.begin = tile_.begin;
         panels_.end = tile_.end;
@@ -156,7 +158,6 @@ private:
             ss_.total_state[r] = this->state(r);
         }
         this->forget(r);
-        this->forget_aside(r);
     }
 
     void finish(int r) {

@@ -36,12 +36,12 @@ void check(const SparseProblem& p) {
     }
 }
 
-SparseBounds bounds_of(const SparseProblem& p, int threads) {
+SparseBounds bounds_of(const SparseProblem& p, int threads, int32_t group) {
     SparseBounds bounds;
     bounds.threads = threads;
-    const int64_t rows = p.max_tokens * rows_of_token(p, p.heads);
+    const int64_t rows = p.max_tokens * rows_of_token(p, p.heads, group);
     bounds.block_rows = static_cast<int32_t>(std::min<int64_t>(kMaxBlockRows, rows));
-    const SparseShape smallest = choose_shape(p, nullptr, 0, threads);
+    const SparseShape smallest = choose_shape(p, nullptr, 0, threads, group);
     bounds.parts = most_parts(p);
     if (smallest.blocks < threads && bounds.parts > 1) {
         bounds.split_blocks = smallest.blocks;
@@ -53,7 +53,9 @@ SparseBounds bounds_of(const SparseProblem& p, int threads) {
 class PlannedSparse final : public SparseAttention {
 public:
     explicit PlannedSparse(const SparseProblem& problem)
-        : problem_(problem), kernels_(target_kernels(target_in_use())), bounds_(bounds_of(problem, thread_count())),
+        : problem_(problem), kernels_(target_kernels(target_in_use())),
+          group_(kernels_.form[static_cast<int>(problem.dtype)].group),
+          bounds_(bounds_of(problem, thread_count(), group_)),
           bytes_(divide_workspace(nullptr, problem_, bounds_, kernels_).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
@@ -91,6 +93,7 @@ private:
 
     const SparseProblem problem_;
     const Kernels& kernels_;
+    const int32_t group_;  // rows that are computed together
     const SparseBounds bounds_;
     const size_t bytes_;
 };
@@ -160,7 +163,7 @@ SparseFault PlannedSparse::run(const SparseOperands& operands, const SparseSeque
     const int threads = worthwhile_threads(sequences, count);
     Run run{*this, operands, sequences, count};
     run.memory = divide_workspace(memory, problem_, bounds_, kernels_);
-    run.shape = choose_shape(problem_, sequences, count, threads);
+    run.shape = choose_shape(problem_, sequences, count, threads, group_);
     run.is_split = threads > 1 && split_blocks(run);
     if (!run.is_split) list_items(run);
     const int slots = static_cast<int>(std::min<int64_t>(threads, run.items));

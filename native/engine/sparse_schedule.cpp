@@ -76,15 +76,16 @@ int64_t most_parts(const SparseProblem& problem) {
     return std::max<int64_t>(most_splits(problem.ori) + most_splits(problem.cmp), 1);
 }
 
-int32_t rows_of_token(const SparseProblem& problem, int32_t heads) {
+int32_t rows_of_token(const SparseProblem& problem, int32_t heads, int32_t group) {
     const bool has_lists = problem.ori.topk > 0 || problem.cmp.topk > 0;
-    return has_lists ? static_cast<int32_t>(round_up(heads, kMr)) : heads;
+    return has_lists ? static_cast<int32_t>(round_up(heads, group)) : heads;
 }
 
-SparseShape choose_shape(const SparseProblem& problem, const SparseSequence* sequences, int64_t count, int threads) {
+SparseShape choose_shape(const SparseProblem& problem, const SparseSequence* sequences, int64_t count, int threads,
+                         int32_t group) {
     SparseShape shape;
     shape.heads = problem.heads;
-    shape.tokens = kMaxBlockRows / rows_of_token(problem, problem.heads);
+    shape.tokens = kMaxBlockRows / rows_of_token(problem, problem.heads, group);
     const int64_t wanted = threads == 1 ? 1 : kItemsPerThread * threads;
     const auto has_enough = [&] {
         shape.blocks = blocks_of(shape, problem, sequences, count);
@@ -93,7 +94,7 @@ SparseShape choose_shape(const SparseProblem& problem, const SparseSequence* seq
     while (!has_enough() && shape.tokens > 1) shape.tokens /= 2;
     while (!has_enough() && shape.blocks > 0) {
         const int32_t parts = shape.head_parts * 2;
-        const int32_t heads = static_cast<int32_t>(round_up((problem.heads + parts - 1) / parts, kMr));
+        const int32_t heads = static_cast<int32_t>(round_up((problem.heads + parts - 1) / parts, group));
         if (heads < kFewestHeads || heads >= shape.heads) break;
         shape.heads = heads;
         shape.head_parts = (problem.heads + heads - 1) / heads;

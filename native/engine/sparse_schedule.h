@@ -47,9 +47,10 @@ struct SparseShape {
 };
 
 // Rows that a block of so many heads keeps for each token.
-int32_t rows_of_token(const SparseProblem& problem, int32_t heads);
+int32_t rows_of_token(const SparseProblem& problem, int32_t heads, int32_t group);
 
 // Blocks as large as leaves enough of them for the threads. `count` sequences; null: one sequence of max_tokens.
-SparseShape choose_shape(const SparseProblem& problem, const SparseSequence* sequences, int64_t count, int threads);
+SparseShape choose_shape(const SparseProblem& problem, const SparseSequence* sequences, int64_t count, int threads,
+                         int32_t group);
 
 }  // namespace acl_attn::engine

@@ -6,16 +6,20 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/amx_permission.h"
 #include "engine/attention.h"
 #include "engine/cpu_features.h"
 
 namespace acl_attn::engine {
 namespace {
 
+bool nothing() { return true; }
+
 struct Target {
     const Kernels* kernels;
     bool (*usable)(const CpuFeatures&);
     bool (*preferred)(const CpuFeatures&);  // over the targets before it, if usable
+    bool (*prepare)() = nothing;            // before its first use; false: not usable after all
 };
 
 bool always(const CpuFeatures&) { return true; }
@@ -29,6 +33,9 @@ constexpr Target kTargets[] = {
     {&kKernelsAvx512Bf16, [](const CpuFeatures& f) { return f.avx512_bf16; },
      [](const CpuFeatures& f) { return f.fast_bf16_dot; }},
 #endif
+#ifdef ACL_ATTN_AMX
+    {&kKernelsAmx, [](const CpuFeatures& f) { return f.amx_bf16 && is_amx_offered(); }, always, ask_for_amx},
+#endif
 };
 constexpr int kTargetCount = sizeof kTargets / sizeof kTargets[0];
 
@@ -41,12 +48,13 @@ int find_target(const char* name) {
     return -1;
 }
 
+bool choose(int index) { return target_usable(index) && kTargets[index].prepare(); }
+
 int best_target() {
-    int best = 0;
-    for (int i = 1; i < kTargetCount; i++) {
-        if (target_usable(i) && kTargets[i].preferred(cpu_features_found())) best = i;
+    for (int i = kTargetCount - 1; i > 0; i--) {
+        if (target_usable(i) && kTargets[i].preferred(cpu_features_found()) && choose(i)) return i;
     }
-    return best;
+    return 0;
 }
 
 struct Default {
@@ -58,14 +66,15 @@ struct Default {
 const Default& default_target() {
     static const Default found = [] {
         Default result;
-        result.index = best_target();
         const char* wish = std::getenv("ACL_ATTN_CPU");
-        if (wish == nullptr || *wish == '\0') return result;
-        const int index = find_target(wish);
-        if (index >= 0 && target_usable(index)) {
+        const bool has_wish = wish != nullptr && *wish != '\0';
+        const int index = has_wish ? find_target(wish) : -1;
+        if (index >= 0 && choose(index)) {
             result.index = index;
             return result;
         }
+        result.index = best_target();
+        if (!has_wish) return result;
         result.problem = std::string("ACL_ATTN_CPU: expected one of");
         for (int i = 0; i < kTargetCount; i++) {
             if (target_usable(i)) result.problem += std::string(i == 0 ? " " : ", ") + target_name(i);
@@ -94,7 +103,7 @@ int target_in_use() {
 }
 
 bool force_target(int index) {
-    if (index != -1 && !target_usable(index)) return false;
+    if (index != -1 && !choose(index)) return false;
     g_forced.store(index, std::memory_order_relaxed);
     return true;
 }
@@ -104,7 +113,7 @@ std::string cpu_features() { return cpu_features_found().names; }
 const Kernels& target_kernels(int index) { return *kTargets[index].kernels; }
 
 const Kernels& target_kernels_in_fp32(int index) {
-    while (kTargets[index].kernels->paired[static_cast<int>(Dtype::bf16)]) index--;
+    while (kTargets[index].kernels->form[static_cast<int>(Dtype::bf16)].depth > 1) index--;
     return *kTargets[index].kernels;
 }
 

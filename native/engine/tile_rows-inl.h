@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/ahead-inl.h"
+#include "engine/block_rows-inl.h"
 #include "engine/panels-inl.h"
 #include "engine/softmax-inl.h"
 
@@ -15,52 +16,24 @@ namespace {
 template <class Operand>
 constexpr int kValueChunk = kNr * kTileKeys * 4 / Operand::kDepth > 40960 ? 160 : kTileKeys;
 
-// The state of a block's rows, in its scratch. Rows are counted in whole groups of kMr, and some may be mere filling.
-// Owner derives from this and has
-//   bool has_row(int r): not filling;           int64_t row(int r): its merged row;
-//   Interval seen(int r): keys that a row sees; Interval group_seen(int g): that some row of the group sees;
-//   void adjust_scores(int r, Interval seen, int begin, int end, float* scores): hides, and what else scores need.
 template <class T, class Operand, class Owner>
-class TileRows {
+class TileRows : protected BlockRows<Operand, Owner> {
+    using Block = BlockRows<Operand, Owner>;
+
 protected:
-    static constexpr bool kPaired = Operand::kDepth == 2;
+    using Block::kPaired;
     // Groups whose scores are held at a time: packed keys and values serve a whole block, which may have more rows than
     // scores fit the second-level cache.
     static constexpr int kStripGroups = kStripRows / kMr;
-    static_assert(kStripRows % kMr == 0 && kMaxBlockRows % kMr == 0, "whole groups");
+    static_assert(kStripRows % kMr == 0, "whole groups");
 
     TileRows(const RowBlock& block, const Scratch& scratch, const Panels<T, Operand>& panels)
-        : b_(block), s_(scratch), ldo_(round_up(block.dim_v, kLanes)),
-          ldq_(round_up(block.dim, kLanes) / Operand::kDepth), panels_(panels) {}
+        : Block(block, scratch, round_up(block.dim, kLanes) / Operand::kDepth), panels_(panels) {}
 
     void begin(int rows) {
-        groups_ = (rows + kMr - 1) / kMr;
+        Block::begin(rows);
         for (int r = 0; r < groups_ * kMr; r++) load_query(r);
-        for (int r = 0; r < groups_ * kMr; r++) forget_state(r);
-        for (int g = 0; g < groups_; g++) has_sums_[g] = false;
     }
-
-    // After the last tile.
-    void end() {
-        for (int g = 0; g < groups_; g++) {
-            if (!has_sums_[g]) __builtin_memset(s_.out + g * kMr * ldo_, 0, sizeof(float) * kMr * ldo_);
-        }
-    }
-
-    // As if the row had not seen any key.
-    void forget(int r) {
-        __builtin_memset(s_.out + r * ldo_, 0, sizeof(float) * ldo_);
-        forget_state(r);
-    }
-
-    void forget_state(int r) {
-        s_.row_max[r] = -kInfinity;
-        s_.row_sum[r] = 0.0f;
-        s_.row_rescale[r] = 1.0f;
-        s_.row_headroom[r] = 1.0f;
-    }
-
-    RowState state(int r) const { return {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]}; }
 
     // The packed tile for groups [group_begin, group_end).
     void visit(int group_begin, int group_end, Ahead& ahead) {
@@ -79,22 +52,12 @@ protected:
         }
     }
 
-    // Adds to a row's sums what was kept apart from them.
-    void join_aside(int r) {
-        if (!any_aside_) return;
-        for (int i = r * ldo_; i < (r + 1) * ldo_; i += kLanes) {
-            store(s_.out + i, load<vf>(s_.out + i) + load<vf>(s_.aside + i));
-        }
-    }
-
-    void forget_aside(int r) {
-        if (any_aside_) __builtin_memset(s_.aside + r * ldo_, 0, sizeof(float) * ldo_);
-    }
-
-    const RowBlock& b_;
-    const Scratch& s_;
-    const int ldo_, ldq_;
-    int groups_ = 0;
+    using Block::b_;
+    using Block::s_;
+    using Block::ldo_;
+    using Block::ldq_;
+    using Block::groups_;
+    using Block::owner;
 
 private:
     // The columns of the tile that a group of kMr rows sees: whole vectors of scores, and the keys whose values matter.
@@ -104,7 +67,8 @@ private:
         bool empty() const { return begin >= end; }
     };
 
-    Owner& owner() { return static_cast<Owner&>(*this); }
+    using Block::any_aside_;
+    using Block::has_sums_;
 
     void load_query(int r) {
         float* to = s_.query + r * ldq_;
@@ -255,12 +219,7 @@ private:
     }
 
     void add_aside() {
-        // The pair instruction takes subnormal accumulators for 0: what may be subnormal is summed elsewhere.
-        float* sums = kPaired ? s_.aside : s_.out;
-        if (kPaired && !any_aside_) {
-            any_aside_ = true;
-            __builtin_memset(sums, 0, sizeof(float) * groups_ * kMr * ldo_);
-        }
+        float* sums = kPaired ? this->aside() : s_.out;
         for (int r = strip_ * kMr; r < strip_end_ * kMr; r++) {
             if (!owner().has_row(r)) continue;
             add_set_aside<T>(b_, owner().row(r), owner().seen(r), panels_.key, panels_.begin, panels_.end,
@@ -272,17 +231,14 @@ private:
     void rescale_aside() {
         for (int r = strip_ * kMr; r < strip_end_ * kMr; r++) {
             if (ranges_[r / kMr].empty() || s_.row_rescale[r] == 1.0f) continue;
-            float* sums = s_.aside + r * ldo_;
-            for (int c = 0; c < ldo_; c += kLanes) store(sums + c, load<vf>(sums + c) * splat(s_.row_rescale[r]));
+            this->scale_sums(s_.aside, r, s_.row_rescale[r]);
         }
     }
 
     const Panels<T, Operand>& panels_;
     int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
     int value_parts_ = 0, part_keys_ = 0;
-    bool any_aside_ = false;         // s_.aside holds sums
-    bool has_sums_[kMaxBlockRows / kMr];  // of a group; s_.out holds nothing before
-    Range ranges_[kMaxBlockRows / kMr];
+    Range ranges_[Block::kMaxGroups];
 };
 
 }  // namespace

@@ -34,10 +34,14 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     const size_t lanes = static_cast<size_t>(kernels.lanes);
     const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
-    const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), kMr);
+    const OperandForm& form = kernels.form[static_cast<int>(product_dtype(problem))];
+    const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(form.group));
     const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
-    const size_t nr = static_cast<size_t>(kernels.nr);
-    const size_t tile = kTileKeys;
+    const size_t depth = static_cast<size_t>(form.depth), parts = static_cast<size_t>(form.parts);
+    const size_t columns = static_cast<size_t>(form.columns);
+    const size_t steps = round_up(round_up(static_cast<size_t>(problem.dim + problem.rope_dim), depth) / depth,
+                                  static_cast<size_t>(form.steps));
+    const size_t tile = kTileKeys, score_rows = static_cast<size_t>(form.score_rows);
 
     Scratch s = {};
     s.out = arena.take<float>(rows * dim_v);
@@ -45,9 +49,9 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.row_sum = arena.take<float>(rows);
     s.row_rescale = arena.take<float>(rows);
     s.row_headroom = arena.take<float>(rows);
-    s.scores = arena.take<float>(std::max<size_t>(std::min<size_t>(prefill_rows, kStripRows) * kScoreStride,
+    s.scores = arena.take<float>(std::max<size_t>(std::min(prefill_rows, score_rows) * kScoreStride,
                                                   static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
-    s.query = arena.take<float>(rows * dim);
+    s.query = arena.take<float>(rows * std::max(dim, parts * steps));
     s.key_rows = arena.take<const void*>(kStreamSplit);
     s.value_rows = arena.take<const void*>(kStreamSplit);
     s.value_heads = arena.take<const void*>(kStreamKeys);
@@ -62,15 +66,10 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
         s.value_scales = arena.take<float>(std::max<size_t>(2 * dim_v, kStreamKeys));
     }
     if (prefill_rows > 0) {
-        const bool paired = kernels.paired[static_cast<int>(product_dtype(problem))];
-        const size_t depth = paired ? 2 : 1;
-        const size_t steps = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), depth) / depth;
-        s.key_panels = arena.take<float>(round_up(tile, nr) * steps);
-        s.value_panels = arena.take<float>(round_up(dim_v, nr) * (tile / depth));
-        if (paired) {
-            s.probabilities = arena.take<uint16_t>(size_t{2} * kStripRows * kScoreStride);
-            s.aside = arena.take<float>(rows * dim_v);
-        }
+        s.key_panels = arena.take<float>(parts * round_up(tile, columns) * steps);
+        s.value_panels = arena.take<float>(parts * round_up(dim_v, columns) * (tile / depth));
+        if (depth > 1) s.aside = arena.take<float>(rows * dim_v);
+        if (depth > 1 && !form.in_place) s.probabilities = arena.take<uint16_t>(2 * score_rows * kScoreStride);
     }
     return s;
 }

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two products of a tile on AMX, for up to 32 rows and 32 columns at a time: four sums in registers need as many
+// loads as multiplications, which is what the first-level cache supplies. Between multiplications something else may
+// run. Every element is summed in the order of k, the parts of a step in a fixed order: neither the block's shape nor
+// its position changes a bit of it.
+#pragma once
+
+#include "engine/amx-inl.h"
+#include "engine/gemm-inl.h"
+#include "engine/half-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+template <class T, class Operand, class Owner>
+class AmxRows;  // amx_rows-inl.h
+
+constexpr int kAmxUnitRows = 2 * kAmxRows;  // that a block of registers computes together
+
+// kPartCount: 1 for bf16; 2 for fp16, each of which is the sum of two bf16.
+template <int kPartCount>
+struct AmxOperand {
+    static constexpr int kDepth = 2;
+    static constexpr int kPairDistance = kAmxColumns;  // so that pairs of probabilities form without shuffles
+    static constexpr int kColumns = kAmxColumns;
+    static constexpr int kParts = kPartCount;
+    static constexpr int kSteps = kAmxRows;
+    static constexpr int kKeys = kAmxDepth;
+    static constexpr int kGroup = kAmxRows;
+    static constexpr int kScoreRows = 2 * kAmxUnitRows;
+    static constexpr bool kIsInPlace = true;
+    template <class T, class Owner>
+    using Rows = AmxRows<T, AmxOperand, Owner>;
+};
+
+// Probabilities rounded to bf16 cost almost as much accuracy as rounding the output (see has_residual): what that left
+// is added for the keys of three products in four. Where outputs are fp16, for all.
+template <class Operand>
+constexpr bool has_rest(int column) {
+    return Operand::kParts > 1 || column / kAmxDepth % 4 != 3;
+}
+
+// Registers 0 .. 3 hold sums, [row tile][column tile]; 4 and 5 left factors, 6 and 7 right ones.
+template <int kRows, int kColumns>
+struct AmxBlock {
+    static void zero() {
+        amx_zero<0>();
+        if constexpr (kColumns > 1) amx_zero<1>();
+        if constexpr (kRows > 1) amx_zero<2>();
+        if constexpr (kRows > 1 && kColumns > 1) amx_zero<3>();
+    }
+    // Rows lie one after another, column tiles side by side.
+    static void load(const float* sums, ptrdiff_t stride) {
+        const float* below = sums + kAmxRows * stride;
+        amx_load<0>(sums, 4 * stride);
+        if constexpr (kColumns > 1) amx_load<1>(sums + kAmxColumns, 4 * stride);
+        if constexpr (kRows > 1) amx_load<2>(below, 4 * stride);
+        if constexpr (kRows > 1 && kColumns > 1) amx_load<3>(below + kAmxColumns, 4 * stride);
+    }
+    static void store(float* sums, ptrdiff_t stride) {
+        float* below = sums + kAmxRows * stride;
+        amx_store<0>(sums, 4 * stride);
+        if constexpr (kColumns > 1) amx_store<1>(sums + kAmxColumns, 4 * stride);
+        if constexpr (kRows > 1) amx_store<2>(below, 4 * stride);
+        if constexpr (kRows > 1 && kColumns > 1) amx_store<3>(below + kAmxColumns, 4 * stride);
+    }
+    static void load_left(const float* rows, ptrdiff_t stride) {
+        amx_load<4>(rows, 4 * stride);
+        if constexpr (kRows > 1) amx_load<5>(rows + kAmxRows * stride, 4 * stride);
+    }
+    static void load_right(const float* panel, ptrdiff_t panel_size) {
+        amx_load<6>(panel, 4 * kAmxColumns);
+        if constexpr (kColumns > 1) amx_load<7>(panel + panel_size, 4 * kAmxColumns);
+    }
+    template <class Beside>
+    static void multiply(Beside& beside) {
+        amx_multiply<0, 4, 6>();
+        if constexpr (kColumns > 1) amx_multiply<1, 4, 7>();
+        if constexpr (kRows > 1) amx_multiply<2, 5, 6>();
+        if constexpr (kRows > 1 && kColumns > 1) amx_multiply<3, 5, 7>();
+        beside.advance();
+    }
+};
+
+// Calls of `advance` for each step of the depth.
+template <class Operand>
+constexpr int score_products() { return Operand::kParts == 1 ? 1 : 4; }
+template <class Operand>
+constexpr int value_products(int column) { return Operand::kParts > 1 ? 3 : has_rest<Operand>(column) ? 2 : 1; }
+
+// Left rows, panels: both of bf16 pairs in 32-bit elements. Second parts lie `part` elements behind the first.
+struct AmxFactor {
+    const float* at;
+    ptrdiff_t stride;  // from row to row, or panel to panel
+    ptrdiff_t part;
+};
+
+// Scores, not scaled yet. All products of parts: the result is what fp32 multiply-adds would make of fp16.
+template <class Operand, int kRows, int kColumns, class Beside>
+inline void amx_scores(const AmxFactor& query, const AmxFactor& keys, int steps, float* scores, ptrdiff_t stride,
+                       Beside& beside) {
+    using Block = AmxBlock<kRows, kColumns>;
+    Block::zero();
+    const float *left = query.at, *right = keys.at;
+    for (int s = 0; s < steps; s += kAmxRows, left += kAmxColumns, right += kAmxRows * kAmxColumns) {
+        Block::load_left(left, query.stride);
+        Block::load_right(right, keys.stride);
+        Block::multiply(beside);
+        if constexpr (Operand::kParts > 1) {
+            Block::load_right(right + keys.part, keys.stride);
+            Block::multiply(beside);
+            Block::load_left(left + query.part, query.stride);
+            Block::multiply(beside);
+            Block::load_right(right, keys.stride);
+            Block::multiply(beside);
+        }
+    }
+    Block::store(scores, stride);
+}
+
+// sums += probabilities * values over columns [begin, end) of the tile; `fresh`: the sums hold nothing yet. Second
+// parts of probabilities with second parts of values would not show in an fp16.
+template <class Operand, int kRows, int kColumns, class Beside>
+inline void amx_values(const AmxFactor& weights, const AmxFactor& values, int begin, int end, bool fresh, float* sums,
+                       ptrdiff_t stride, Beside& beside) {
+    using Block = AmxBlock<kRows, kColumns>;
+    if (fresh) {
+        Block::zero();
+    } else {
+        Block::load(sums, stride);
+    }
+    for (int k = begin; k < end; k += kAmxDepth) {
+        const float *left = weights.at + k, *right = values.at + k / 2 * kAmxColumns;
+        Block::load_left(left, weights.stride);
+        if constexpr (Operand::kParts > 1) {
+            Block::load_right(right + values.part, values.stride);
+            Block::multiply(beside);
+        }
+        Block::load_right(right, values.stride);
+        Block::multiply(beside);
+        if (has_rest<Operand>(k)) {
+            Block::load_left(left + weights.part, weights.stride);
+            Block::multiply(beside);
+        }
+    }
+    Block::store(sums, stride);
+}
+
+}  // namespace
+}  // namespace acl_attn::engine

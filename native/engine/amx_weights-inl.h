@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The online softmax of up to 32 rows, in steps that run between the products of others.
+#pragma once
+
+#include "engine/amx_products-inl.h"
+#include "engine/amx_softmax-inl.h"
+#include "engine/exceptional-inl.h"
+#include "engine/kernels.h"
+
+namespace acl_attn::engine {
+namespace {
+
+// Rows [row, row + rows) of the block, whole groups, and columns [begin, end) of the tile, multiples of kAmxDepth.
+struct AmxUnit {
+    int row, rows;
+    int begin, end;
+    float* scores;  // [rows][kScoreStride], of column 0
+};
+
+template <class T, class Operand>
+class AmxWeights {
+public:
+    AmxWeights(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch) {}
+
+    // Finds the maxima of a unit's scores, which are to be multiplied by `factor`; leaves in s_.row_rescale what the
+    // rows' sums so far must be multiplied by.
+    void enter(const AmxUnit& unit, float factor) {
+        unit_ = unit;
+        row_ = 0;
+        column_ = unit.begin;
+        for (int r = 0; r < unit.rows; r += kLanes) {
+            vf tops[kLanes];
+            for (int i = 0; i < kLanes; i++) {
+                const float* scores = unit.scores + (r + i) * kScoreStride;
+                vf top = splat(-kInfinity);
+                for (int c = unit.begin; c < unit.end; c += kLanes) top = max_number(load<vf>(scores + c), top);
+                tops[i] = top;
+                store(sums_[r + i], vf{});
+            }
+            float* row_max = s_.row_max + unit.row + r;
+            const vf before = load<vf>(row_max);
+            const vf now = max_number(maxima_of(tops) * splat(factor), before);
+            // As in softmax_step: nothing but hidden scores so far must not become NaN.
+            const vf reference = select(now == -kInfinity, vf{}, now);
+            store(reference_ + r, reference);
+            store(factor_ + r, splat(factor));
+            const vi is_large = (as_int(reference) & 0x7fffffff) > kLargestFused;
+            if (any(is_large)) scale_rows(r, is_large, factor);
+            store(row_max, now);
+            store(s_.row_rescale + unit.row + r, exp_vector(before - reference));
+            store(sum_rescale_ + r, load<vf>(s_.row_rescale + unit.row + r));
+        }
+    }
+
+    // After headrooms changed: what probabilities are multiplied by.
+    void find_scales() {
+        is_scaled_ = false;
+        for (int r = 0; r < unit_.rows; r++) {
+            scale_[r] = s_.row_headroom[unit_.row + r];
+            is_scaled_ |= scale_[r] != 1.0f;
+        }
+    }
+
+    // What the products will take for column k of a row (counted in the unit), before it is rounded.
+    float probability(int r, int k) const {
+        const float score = unit_.scores[r * kScoreStride + k];
+        return exp_of_score(splat(score), splat(factor_[r]), splat(reference_[r]))[0] * scale_[r];
+    }
+
+    // About how often advance() will be called.
+    void spread(int calls) {
+        calls_ = calls;
+        credit_ = 0;
+        steps_ = unit_.rows * ((unit_.end - unit_.begin + kStep - 1) / kStep);
+    }
+
+    __attribute__((always_inline)) void advance() {
+        credit_ += steps_;
+        while (credit_ >= calls_ && row_ < unit_.rows) {
+            credit_ -= calls_;
+            step();
+        }
+    }
+
+    // What is left to do, and the rows' sums.
+    void finish() {
+        while (row_ < unit_.rows) step();
+        for (int r = 0; r < unit_.rows; r += kLanes) {
+            vf sums[kLanes];
+            for (int i = 0; i < kLanes; i++) sums[i] = load<vf>(sums_[r + i]);
+            float* row_sum = s_.row_sum + unit_.row + r;
+            store(row_sum, load<vf>(row_sum) * load<vf>(sum_rescale_ + r) + sums_of(sums));
+        }
+    }
+
+private:
+    static constexpr int kStep = 128;  // columns; about as long as four multiplications
+    static constexpr bool kExact = Operand::kParts > 1;
+    static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
+
+    // Scores are not rounded before the reference is taken from them, which itself is the rounded largest of them. Where
+    // that difference would show, they are rounded, too.
+    void scale_rows(int r, vi which, float factor) {
+        for (int i = 0; i < kLanes; i++) {
+            if (which[i] == 0) continue;
+            float* scores = unit_.scores + (r + i) * kScoreStride;
+            for (int c = unit_.begin; c < unit_.end; c += kLanes) {
+                store(scores + c, load<vf>(scores + c) * splat(factor));
+            }
+            factor_[r + i] = 1.0f;
+        }
+    }
+
+    void step() {
+        const int end = unit_.end < column_ + kStep ? unit_.end : column_ + kStep;
+        if (is_scaled_) {
+            weigh<true>(end);
+        } else {
+            weigh<false>(end);
+        }
+        column_ = end;
+        if (column_ < unit_.end) return;
+        column_ = unit_.begin;
+        row_++;
+    }
+
+    template <bool kScaled>
+    __attribute__((noinline)) void weigh(int end) {
+        float* scores = unit_.scores + row_ * kScoreStride;
+        const vf factor = splat(factor_[row_]), reference = splat(reference_[row_]), scale = splat(scale_[row_]);
+        vf sum = load<vf>(sums_[row_]);
+        for (int c = column_; c < end; c += kAmxDepth) {
+            weigh_pairs<kExact, kScaled>(scores + c, has_rest<Operand>(c), factor, reference, scale, sum);
+        }
+        store(sums_[row_], sum);
+    }
+
+    const RowBlock& b_;
+    const Scratch& s_;
+    AmxUnit unit_ = {};
+    bool is_scaled_ = false;
+    int row_ = 0, column_ = 0;             // of the next step
+    int calls_ = 1, credit_ = 0, steps_ = 0;
+    alignas(64) float factor_[kAmxUnitRows], reference_[kAmxUnitRows];
+    alignas(64) float sum_rescale_[kAmxUnitRows];  // row_rescale without a change of headroom
+    alignas(64) float scale_[kAmxUnitRows];
+    alignas(64) float sums_[kAmxUnitRows][kLanes];
+};
+
+}  // namespace
+}  // namespace acl_attn::engine

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What prefill keeps of a block's rows between tiles, whatever computes their products.
+#pragma once
+
+#include "engine/exceptional-inl.h"
+#include "engine/rows-inl.h"
+
+namespace acl_attn::engine {
+namespace {
+
+// The state of a block's rows, in its scratch. Rows are counted in whole groups, and some may be mere filling.
+// Owner derives from this and has
+//   bool has_row(int r): not filling;           int64_t row(int r): its merged row;
+//   Interval seen(int r): keys that a row sees; Interval group_seen(int g): that some row of the group sees;
+//   void adjust_scores(int r, Interval seen, int begin, int end, float* scores): hides, and what else scores need.
+template <class Operand, class Owner>
+class BlockRows {
+public:
+    static constexpr int kGroup = Operand::kGroup;
+
+protected:
+    static constexpr bool kPaired = Operand::kDepth == 2;
+    static constexpr int kMaxGroups = kMaxBlockRows / kGroup;
+    static_assert(kMaxBlockRows % kGroup == 0, "whole groups");
+
+    BlockRows(const RowBlock& block, const Scratch& scratch, int ldq)
+        : b_(block), s_(scratch), ldo_(round_up(block.dim_v, kLanes)), ldq_(ldq) {}
+
+    void begin(int rows) {
+        groups_ = (rows + kGroup - 1) / kGroup;
+        for (int r = 0; r < groups_ * kGroup; r++) forget_state(r);
+        for (int g = 0; g < groups_; g++) has_sums_[g] = false;
+    }
+
+    // After the last tile.
+    void end() {
+        for (int g = 0; g < groups_; g++) {
+            if (!has_sums_[g]) __builtin_memset(s_.out + g * kGroup * ldo_, 0, sizeof(float) * kGroup * ldo_);
+        }
+    }
+
+    // As if the row had not seen any key.
+    void forget(int r) {
+        __builtin_memset(s_.out + r * ldo_, 0, sizeof(float) * ldo_);
+        forget_state(r);
+        if (any_aside_) __builtin_memset(s_.aside + r * ldo_, 0, sizeof(float) * ldo_);
+    }
+
+    RowState state(int r) const { return {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]}; }
+
+    // Adds to a row's sums what was kept apart from them.
+    void join_aside(int r) {
+        if (!any_aside_) return;
+        for (int i = r * ldo_; i < (r + 1) * ldo_; i += kLanes) {
+            store(s_.out + i, load<vf>(s_.out + i) + load<vf>(s_.aside + i));
+        }
+    }
+
+    // The instructions that multiply bf16 take subnormal accumulators for 0: what may be subnormal is summed here.
+    float* aside() {
+        if (!any_aside_) __builtin_memset(s_.aside, 0, sizeof(float) * groups_ * kGroup * ldo_);
+        any_aside_ = true;
+        return s_.aside;
+    }
+
+    Owner& owner() { return static_cast<Owner&>(*this); }
+
+    void scale_sums(float* sums, int r, float factor) const {
+        sums += r * ldo_;
+        for (int c = 0; c < ldo_; c += kLanes) store(sums + c, load<vf>(sums + c) * splat(factor));
+    }
+
+    const RowBlock& b_;
+    const Scratch& s_;
+    const int ldo_, ldq_;  // of s_.out and s_.query
+    int groups_ = 0;
+    bool any_aside_ = false;     // s_.aside holds sums
+    bool has_sums_[kMaxGroups];  // of a group; s_.out holds nothing before
+
+private:
+    void forget_state(int r) {
+        s_.row_max[r] = -kInfinity;
+        s_.row_sum[r] = 0.0f;
+        s_.row_rescale[r] = 1.0f;
+        s_.row_headroom[r] = 1.0f;
+    }
+};
+
+}  // namespace
+}  // namespace acl_attn::engine
