@@ -82,14 +82,14 @@ def forwarder(index: int, declaration: c_ast.Decl) -> str:
     """Write the C definition of a function that jumps to its address in the table."""
     arguments = declaration.type.args.params if declaration.type.args else []
     passed = ", ".join(argument.name for argument in arguments if argument.name)
-    call = f"((__typeof__(&{declaration.name}))addresses[{index}])({passed})"
+    call = f"((__typeof__(&{declaration.name}))acl_attn_bound[{index}])({passed})"
     result = declaration.type.type
     names = result.type.names if isinstance(result, c_ast.TypeDecl) and hasattr(result.type, "names") else []
     if names == ["void"]:
-        body = f"if (addresses[{index}] != NULL) {call};"
+        body = f"if (acl_attn_bound[{index}] != NULL) {call};"
     else:
         unbound = _UNBOUND if _STATUS_TYPES.intersection(names) else "0"
-        body = f"return addresses[{index}] != NULL ? {call} : {unbound};"
+        body = f"return acl_attn_bound[{index}] != NULL ? {call} : {unbound};"
     return f"{c_generator.CGenerator().visit(declaration)}\n{{\n    {body}\n}}\n"
 
 
@@ -103,7 +103,7 @@ def generate(include: Path, compiler: str) -> cffi.FFI:
         *(f'#include "{header}"\n' for header in headers(include)),
         f'#include "{_HERE / "_glue.h"}"\n\n',
         f"enum {{ SYMBOL_COUNT = {len(found)} }};\n",
-        "static void *addresses[SYMBOL_COUNT];\n",
+        "static void *acl_attn_bound[SYMBOL_COUNT];\n",
         "static const char *const names[SYMBOL_COUNT] = {\n",
         *(f'    "{declaration.name}",\n' for declaration in found),
         "};\n\n",

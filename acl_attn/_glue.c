@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Part of the generated source of acl_attn._native, behind the public headers and the table that _build.py writes:
- *   enum { SYMBOL_COUNT = ... }; static void *addresses[SYMBOL_COUNT]; static const char *const names[SYMBOL_COUNT];
+ *   enum { SYMBOL_COUNT = ... };
+ *   static void *acl_attn_bound[SYMBOL_COUNT];
+ *   static const char *const names[SYMBOL_COUNT];
  */
 int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size)
 {
@@ -14,7 +16,7 @@ int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size
     }
     int bound = 0;
     for (int i = 0; i < SYMBOL_COUNT; ++i) {
-        if (addresses[i] == NULL && (addresses[i] = dlsym(library, names[i])) != NULL) {
+        if (acl_attn_bound[i] == NULL && (acl_attn_bound[i] = dlsym(library, names[i])) != NULL) {
             ++bound;
         }
     }
@@ -34,35 +36,30 @@ const char *acl_attn_symbol_name(int index)
 const char *acl_attn_symbol_library(int index)
 {
     Dl_info info;
-    if (index < 0 || index >= SYMBOL_COUNT || addresses[index] == NULL || dladdr(addresses[index], &info) == 0) {
+    if (index < 0 || index >= SYMBOL_COUNT || acl_attn_bound[index] == NULL ||
+        dladdr(acl_attn_bound[index], &info) == 0) {
         return NULL;
     }
     return info.dli_fname;
 }
 
-aclnnStatus acl_attn_set_addresses(aclOpExecutor *executor, const acl_attn_slot *slots, size_t count,
-                                   void *const *addresses)
+aclnnStatus acl_attn_set_addresses(aclOpExecutor *executor, const aclAttnTensorPlace *places, void *const *handles,
+                                   void *const *addresses, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
-        const acl_attn_slot *slot = &slots[i];
+        const aclAttnTensorPlace *place = &places[i];
         aclnnStatus status;
-        if (slot->is_list) {
-            status = aclSetDynamicInputTensorAddr(executor, slot->index, slot->member, slot->handle, addresses[i]);
-        } else if (slot->is_output) {
-            status = aclSetOutputTensorAddr(executor, slot->index, slot->handle, addresses[i]);
+        if (place->member >= 0) {
+            status = aclSetDynamicInputTensorAddr(executor, place->index, (size_t)place->member, handles[i],
+                                                  addresses[i]);
+        } else if (place->isOutput) {
+            status = aclSetOutputTensorAddr(executor, place->index, handles[i], addresses[i]);
         } else {
-            status = aclSetInputTensorAddr(executor, slot->index, slot->handle, addresses[i]);
+            status = aclSetInputTensorAddr(executor, place->index, handles[i], addresses[i]);
         }
         if (status != 0) {
             return status;
         }
     }
     return 0;
-}
-
-aclnnStatus acl_attn_run(aclOpExecutor *executor, const acl_attn_slot *slots, size_t count, void *const *addresses,
-                         void *workspace, uint64_t workspace_size)
-{
-    aclnnStatus status = acl_attn_set_addresses(executor, slots, count, addresses);
-    return status != 0 ? status : aclAttnRun(workspace, workspace_size, executor, NULL);
 }

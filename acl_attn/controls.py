@@ -9,7 +9,7 @@ import gc
 from ._inflight import drain, release_finished
 from ._lib import ffi, lib, text
 from .errors import check, invalid, load_target, type_name, wrong_type
-from .plan import workspace_cache
+from .plan import kept, workspace_cache
 
 __all__ = [
     "get_cpu_target",
@@ -147,8 +147,8 @@ def set_cpu_target(name: str | None) -> None:
 def live_objects() -> dict[str, int]:
     """Count the library's objects that are alive in this process, so that a program can prove that it leaks nothing.
 
-    What finished work held is let go first. Scratch memory that waits for the next call is not counted; `shutdown`
-    frees it.
+    What finished work held is let go first, and so are calls that are kept prepared. Scratch memory that waits for the
+    next call is not counted; `shutdown` frees it.
 
     Returns
     -------
@@ -168,6 +168,7 @@ def live_objects() -> dict[str, int]:
     """
     load_target()
     release_finished()
+    kept.clear()
     prefix = "ACL_ATTN_OBJECT_"
     kinds = {
         name[len(prefix) :].lower(): getattr(lib, name)
@@ -196,5 +197,6 @@ def shutdown() -> None:
     >>> acl_attn.shutdown()
     """
     drain()
+    kept.clear()
     workspace_cache.clear()
     gc.collect()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""The two-phase protocol, once for all operators. The only module that sees an executor.
+"""The two-phase protocol, once for all operators.
 
 Phase one (``aclnn...GetWorkspaceSize``) checks a call, sizes its workspace and hands over an executor; phase two runs
 it on a stream. `run_once` does both for a single call; `OperatorPlan` keeps the executor, for calls that differ only
@@ -10,78 +10,23 @@ in addresses.
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Sequence, Set
+from typing import Any
 
-from ._handles import Closing, destroy
+from ._handles import Closing
 from ._inflight import keep
 from ._lib import ffi, lib
 from ._process import regain_device, reset_after_fork, use_device
 from .device import StreamLike, stream_pointer
-from .errors import AclAttnError, ClosedError, check, described, error, invalid
+from .errors import AclAttnError, ClosedError, described, error, invalid
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
-from .tensor import ArrayLike, HandleSet, Tensor, as_tensor, pointer_as_planned
+from .prepared import Call, Kept, Prepared, Slot, max_workspace, phase_one
+from .tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor, pointer_as_planned
 
-__all__ = ["Call", "Operator", "OperatorPlan", "Slot", "run_once", "workspace_cache"]
-
-
-@dataclass(frozen=True)
-class Operator:
-    """The C functions of an operator."""
-
-    name: str
-    phase_one: Callable[..., int]
-    phase_two: Callable[..., int]
-    max_workspace: Callable[..., int] | None  # phase one for the longest sequences that the tensors have room for
-
-    @classmethod
-    def named(cls, name: str) -> Operator:
-        """Look an operator up by the name of its phase two."""
-        max_workspace = getattr(lib, f"{name}GetMaxWorkspaceSize", None)
-        return cls(name, getattr(lib, f"{name}GetWorkspaceSize"), getattr(lib, name), max_workspace)
-
-
-class Call(Protocol):
-    """What an operator's module knows about one call."""
-
-    operator: Operator
-    parameter_names: Mapping[str, str]  # Python's name of each parameter, by its C name
-
-    def arguments(self, handles: HandleSet) -> list[Any]:
-        """Give phase one's arguments in header order, without the two results. Handles are made in `handles`."""
-
-    def operands(self) -> tuple[object, ...]:
-        """Give what must stay alive until the stream has passed the call."""
-
+__all__ = ["OperatorPlan", "kept", "run_once", "workspace_cache"]
 
 workspace_cache = WorkspaceCache()
-
-
-def _phase_one(call: Call, arguments: list[Any]) -> tuple[int, ffi.CData]:
-    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
-    operator = call.operator
-    status = operator.phase_one(*arguments, size, executor)
-    if status:
-        raise error(status, f"{operator.name}GetWorkspaceSize", call.parameter_names)
-    return size[0], executor[0]
-
-
-def _max_workspace(call: Call) -> int:
-    operator = call.operator
-    if operator.max_workspace is None:
-        raise TypeError(f"max_workspace_bytes: expected an operator that tells it, got {operator.name}")
-    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
-    handles = HandleSet()
-    try:
-        status = operator.max_workspace(*call.arguments(handles), size, executor)
-        if status:
-            raise error(status, f"{operator.name}GetMaxWorkspaceSize", call.parameter_names)
-        lib.aclDestroyAclOpExecutor(executor[0])
-    finally:
-        handles.destroy()
-    return int(size[0])
+kept = Kept()
 
 
 def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -> None:
@@ -98,6 +43,48 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     """
     use_device(device)
     queue = ffi.NULL if stream is None else stream_pointer(stream)
+    settings = lib.aclAttnGetSettings()
+    if not settings:  # of an operator that does not tell what it goes by, no executor can be kept
+        _run_unkept(call, queue, device)
+        return
+    outline = Outline()
+    arguments = call.arguments(outline)
+    form = (call.operator.name, settings, *arguments)
+    prepared = kept.take(form)
+    if prepared is None:
+        prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)])
+    try:
+        if queue == ffi.NULL:
+            status = _run_now(prepared, outline.addresses, device)
+        else:
+            status = _enqueue(prepared, call, outline.addresses, queue)
+    finally:
+        kept.give_back(form, prepared)
+    if status:
+        raise error(status, call.operator.name, call.parameter_names)
+
+
+def _run_now(prepared: Prepared, addresses: list[ffi.CData], device: int | None) -> int:
+    size = prepared.workspace_bytes
+    workspace = workspace_cache.borrow(size)
+    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
+    status = prepared.run(addresses, pointer, size)
+    if status and regain_device(device):
+        status = prepared.run(addresses, pointer, size)
+    workspace_cache.give_back(workspace)
+    return status
+
+
+def _enqueue(prepared: Prepared, call: Call, addresses: list[ffi.CData], queue: ffi.CData) -> int:
+    workspace = workspace_of_stream(queue, prepared.workspace_bytes)
+    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
+    status = prepared.enqueue(call, addresses, pointer, queue)
+    if not status:
+        keep(queue, call.operands(), workspace)
+    return status
+
+
+def _run_unkept(call: Call, queue: ffi.CData, device: int | None) -> None:
     handles = HandleSet()
     try:
         arguments = call.arguments(handles)
@@ -111,7 +98,7 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
 
 
 def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> AclAttnError | None:
-    size, executor = _phase_one(call, arguments)
+    size, executor = phase_one(call, arguments)
     waits = queue == ffi.NULL
     try:
         workspace = workspace_cache.borrow(size) if waits else workspace_of_stream(queue, size)
@@ -134,43 +121,6 @@ def _launch(call: Call, workspace: ffi.CData, size: int, executor: ffi.CData, qu
     return call.operator.phase_two(workspace, size, executor, queue)
 
 
-@dataclass(frozen=True)
-class Slot:
-    """A tensor of a plan whose address may change from run to run."""
-
-    argument: int  # position among phase one's arguments
-    index: int  # among the operator's inputs, or among its outputs
-    is_output: bool = False
-    is_list: bool = False
-    member: int = 0
-
-
-def _destroy_executor(executor: ffi.CData, handles: HandleSet) -> None:
-    destroy(lib.aclDestroyAclOpExecutor, executor)
-    handles.destroy()
-
-
-class _Prepared:
-    """A repeatable executor, with the handles that it may look at until it is destroyed."""
-
-    __slots__ = ("__weakref__", "arguments", "executor", "finalizer", "slots", "workspace_bytes")
-
-    def __init__(self, call: Call, slots: Sequence[Slot]) -> None:
-        handles = HandleSet()
-        try:
-            self.arguments = call.arguments(handles)  # holds the strings, which the executor may look at
-            self.workspace_bytes, self.executor = _phase_one(call, self.arguments)
-        except BaseException:
-            handles.destroy()
-            raise
-        self.finalizer = weakref.finalize(self, _destroy_executor, self.executor, handles)
-        check(lib.aclSetAclOpExecutorRepeatable(self.executor), "aclSetAclOpExecutorRepeatable")
-        self.slots = ffi.new(
-            "acl_attn_slot[]",
-            [(slot.is_output, slot.is_list, slot.index, slot.member, self.arguments[slot.argument]) for slot in slots],
-        )
-
-
 class OperatorPlan(Closing):
     """A call that is checked and prepared once, and run often. Base of the operators' plans."""
 
@@ -182,19 +132,19 @@ class OperatorPlan(Closing):
         self._slots = tuple(slots)
         self._lock = threading.Lock()
         self._workspace: Buffer | None = None
-        self._prepared: _Prepared | None = _Prepared(call, self._slots)
+        self._prepared: Prepared | None = Prepared(call, self._slots)
         reset_after_fork(self)
 
     def _reset_after_fork(self) -> None:
         self._lock = threading.Lock()
 
-    def _live(self) -> _Prepared:
+    def _live(self) -> Prepared:
         if self._prepared is None:
             raise ClosedError("plan: expected an open plan, got one that was closed; make a new one")
         return self._prepared
 
     def _replan(self, call: Call) -> None:
-        prepared = _Prepared(call, self._slots)
+        prepared = Prepared(call, self._slots)
         with self._lock:
             if self._prepared is None:
                 prepared.finalizer()
@@ -212,7 +162,7 @@ class OperatorPlan(Closing):
     def max_workspace_bytes(self) -> int:
         """Scratch memory that a run needs at most, whatever lengths `update` is given."""
         self._live()
-        return _max_workspace(self._call)
+        return max_workspace(self._call)
 
     def describe(self) -> str:
         """Say in words what a run does: geometry, path taken, work items.
@@ -257,13 +207,12 @@ class OperatorPlan(Closing):
             prepared = self._live()
             size = prepared.workspace_bytes
             scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size)
-            arguments = (prepared.executor, prepared.slots, len(pointers), pointers, scratch, size)
-            status = lib.acl_attn_run(*arguments)
+            status = prepared.run(pointers, scratch, size)
             if status:
                 failure = self._error(status)
                 if not regain_device(self._device):
                     raise failure
-                status = lib.acl_attn_run(*arguments)
+                status = prepared.run(pointers, scratch, size)
         if status:
             raise self._error(status)
         return None
@@ -276,15 +225,13 @@ class OperatorPlan(Closing):
         call = self._call
         with self._lock:
             prepared = self._live()
-            size, executor = prepared.workspace_bytes, prepared.executor
+            size = prepared.workspace_bytes
             scratch = workspace_of_stream(queue, size) if workspace is None else None
             if workspace is not None:
                 pointer = _foreign_workspace(workspace, size)
             else:
                 pointer = ffi.NULL if scratch is None else pointer_of(scratch)
-            status = lib.acl_attn_set_addresses(executor, prepared.slots, len(pointers), pointers)
-            if not status:
-                status = call.operator.phase_two(pointer, size, executor, queue)
+            status = prepared.enqueue(call, pointers, pointer, queue)
         if status:
             raise self._error(status)
         # Not the plan: work in flight has its own copy of what it needs from the executor.

@@ -11,8 +11,8 @@ import numpy as np
 
 from .._lib import ffi
 from ..errors import invalid
-from ..plan import Operator
-from ..tensor import ArrayLike, HandleSet, Tensor, as_tensor
+from ..prepared import Operator
+from ..tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor
 
 __all__ = [
     "ATTRIBUTES",
@@ -107,6 +107,7 @@ NEWEST = 5
 QUERY, KEY, VALUE = 0, 1, 2
 POSITION: dict[str, int] = {name: position for position, name in enumerate(INPUTS)}
 _C_NAMES = tuple(INPUTS)
+_NO_INPUTS: list[Any] = [ffi.NULL] * len(INPUTS)
 OUT = len(INPUTS) + len(ATTRIBUTES)
 LSE = OUT + 1
 
@@ -148,8 +149,8 @@ class FiaCall:
     """
 
     __slots__ = (
-        *("attributes", "key", "lengths", "lse", "operator", "optional", "out", "parameter_names", "query", "value"),
-        "version",
+        *("attributes", "first_output", "key", "lengths", "lse", "operator", "optional", "out", "parameter_names"),
+        *("query", "value", "version"),
     )
 
     def __init__(
@@ -172,24 +173,27 @@ class FiaCall:
         self.parameter_names = parameter_names
         self.version = VERSIONS[version]
         self.operator = self.version.operator
+        self.first_output = self.version.inputs + self.version.attributes
         self.out: Tensor | None = None
         self.lse: Tensor | None = None
 
-    def arguments(self, handles: HandleSet) -> list[Any]:
+    def arguments(self, handles: HandleSet | Outline) -> list[Any]:
         """Give phase one's arguments in header order, without the two results."""
         arguments = self.newest_arguments(handles)
+        if self.first_output == OUT:
+            return arguments
         inputs, attributes = arguments[: len(INPUTS)], arguments[len(INPUTS) : OUT]
         return [*inputs[: self.version.inputs], *attributes[: self.version.attributes], *arguments[OUT:]]
 
-    def newest_arguments(self, handles: HandleSet) -> list[Any]:
+    def newest_arguments(self, handles: HandleSet | Outline) -> list[Any]:
         """Give the arguments that the newest version's phase one would have."""
         names = self.parameter_names
-        inputs = [ffi.NULL] * len(INPUTS)
+        inputs = _NO_INPUTS.copy()
         inputs[QUERY] = handles.tensor(self.query, "query")
         inputs[KEY] = handles.tensor_list(self.key, "key")
         inputs[VALUE] = handles.tensor_list(self.value, "value")
-        for position, tensor in self.optional.items():
-            inputs[position] = handles.tensor(tensor, names[_C_NAMES[position]])
+        for position in sorted(self.optional) if len(self.optional) > 1 else self.optional:  # in header order
+            inputs[position] = handles.tensor(self.optional[position], names[_C_NAMES[position]])
         for position, values in self.lengths.items():
             inputs[position] = handles.int_array(values)
         out = handles.tensor(self.out, names["attentionOut"])
