@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "acl_attn/rules.h"
 #include "sparse_call.h"
 
 using namespace sparse_call;
@@ -174,6 +175,36 @@ void mutate(Prepared& p) {
     }
 }
 
+// What every profile and edition has against the call: something, where phase one refuses it for what it looks like.
+void ask(const Prepared& p, const std::string& call) {
+    for (int i = 0; i < 2 * ACL_ATTN_PROFILE_COUNT; ++i) {
+        const auto profile = static_cast<aclAttnProfile>(i / 2);
+        const aclAttnCheckOptions options{0, profile, static_cast<aclAttnRules>(i % 2), false};
+        for (const auto check : {&Arguments::check, &Arguments::metadata_check}) {
+            aclAttnReport* report = nullptr;
+            expect((p.a.*check)(&options, &report) == 0, "a report of " + call);
+            const int32_t count = aclAttnGetReportCount(report);
+            expect((count == 0) == aclAttnIsReportAccepting(report), "a verdict of " + call);
+            for (int32_t k = 0; k < count; ++k) {
+                aclAttnProblem problem;
+                const bool is_there = aclAttnGetReportProblem(report, k, &problem) == 0;
+                expect(is_there && *problem.message != '\0' && *problem.rule != '\0', "a problem of " + call);
+            }
+            aclAttnDestroyReport(report);
+        }
+    }
+    uint64_t size = 0;
+    aclOpExecutor* executor = nullptr;
+    const aclnnStatus status = p.a.phase_one(&size, &executor);
+    const std::string message = status == 0 ? "" : recent_message();
+    if (status == 0) aclDestroyAclOpExecutor(executor);
+    if (p.a.is_strided_entry || message.find("a null address") != std::string::npos) return;  // a check takes these
+    aclAttnReport* report = nullptr;
+    expect(p.a.check(nullptr, &report) == 0, "a report of " + call);
+    expect(aclAttnIsReportAccepting(report) == (status == 0), "the same verdict of " + call + ": " + message);
+    aclAttnDestroyReport(report);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -191,6 +222,7 @@ int main(int argc, char** argv) {
             const aclnnStatus metadata = p.make_metadata();
             expect(metadata == 0 || !recent_message().empty(), "a message with metadata call " + std::to_string(n));
             for (int64_t m = before ? wrong : 0; m > 0; --m) mutate(p);
+            ask(p, "call " + std::to_string(n));
             recent_message();
             const aclnnStatus status = call(p.a);
             ++outcomes[status], ++metadata_outcomes[metadata];

@@ -103,6 +103,27 @@ void test_out_pointers() {
     for (const char* id : {"SMLA-M01", "KVQ-M01"}) refused_rules[id].insert(561103);
 }
 
+// Questions that make no sense are refused themselves; options that are not about these operators do not matter.
+void test_check_options() {
+    for (const bool is_quantised : {false, true}) {
+        Prepared p(is_quantised ? quantised(c) : c);
+        for (const auto check : {&Arguments::check, &Arguments::metadata_check}) {
+            CHECK_FAILS((p.a.*check)(nullptr, nullptr), 161001, "report: ");
+            aclAttnReport* report = nullptr;
+            aclAttnCheckOptions options{77, ACL_ATTN_PROFILE_COUNT, ACL_ATTN_RULES_UNSET, true};
+            CHECK_FAILS((p.a.*check)(&options, &report), 161002, "options->profile: ");
+            options.profile = ACL_ATTN_PROFILE_HOST;
+            options.rules = static_cast<aclAttnRules>(2);
+            CHECK_FAILS((p.a.*check)(&options, &report), 161002, "options->rules: ");
+            expect(report == nullptr, "no report");
+            options.rules = ACL_ATTN_RULES_NEWEST;
+            CHECK_OK((p.a.*check)(&options, &report));
+            expect(aclAttnIsReportAccepting(report), "a good call");
+            aclAttnDestroyReport(report);
+        }
+    }
+}
+
 // Rows of other libraries are refused with what turns them into this operator's.
 void test_rows_of_other_sizes() {
     if (holds("o")) return;
@@ -234,6 +255,7 @@ int main() {
     for (const Refused& r : kMetadataRefused) check_refused(r, kProducer);
     for (const Refused& r : kQuantMetadataRefused) check_refused(r, kProducer);
     test_out_pointers();
+    test_check_options();
     test_rows_of_other_sizes();
     test_accepted();
     test_coverage();
