@@ -2,23 +2,61 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Part of the generated source of acl_attn._native, behind the public headers and the table that _build.py writes:
- *   enum { SYMBOL_COUNT = ... }; static void *addresses[SYMBOL_COUNT]; static const char *const names[SYMBOL_COUNT];
+ *   enum { SYMBOL_COUNT = ... }; static void *addresses[ACL_ATTN_TARGET_COUNT][SYMBOL_COUNT];
+ *   static _Thread_local void **selected; static const struct { const char *name, *group; } symbols[SYMBOL_COUNT];
  */
-int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size)
+void *acl_attn_open(const char *path, bool loaded_only, bool is_global, char *message, size_t size)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | (loaded_only ? RTLD_NOLOAD : 0));
+    int scope = is_global ? RTLD_GLOBAL : RTLD_LOCAL;
+    void *library = dlopen(path, RTLD_NOW | scope | (loaded_only ? RTLD_NOLOAD : 0));
     if (library == NULL) {
         const char *text = dlerror();
         snprintf(message, size, "%s", text != NULL ? text : "not loaded");
-        return -1;
     }
-    int bound = 0;
-    for (int i = 0; i < SYMBOL_COUNT; ++i) {
-        if (addresses[i] == NULL && (addresses[i] = dlsym(library, names[i])) != NULL) {
-            ++bound;
-        }
+    return library;
+}
+
+static bool is_entry(int target, int symbol)
+{
+    return target >= 0 && target < ACL_ATTN_TARGET_COUNT && symbol >= 0 && symbol < SYMBOL_COUNT;
+}
+
+bool acl_attn_exports(void *library, int symbol)
+{
+    return is_entry(0, symbol) && library != NULL && dlsym(library, symbols[symbol].name) != NULL;
+}
+
+bool acl_attn_bind(int target, int symbol, void *library)
+{
+    if (!is_entry(target, symbol) || library == NULL) {
+        return false;
     }
-    return bound;
+    void **entry = &addresses[target][symbol];
+    if (*entry == NULL) {
+        *entry = dlsym(library, symbols[symbol].name);
+    }
+    return *entry != NULL;
+}
+
+bool acl_attn_share(int target, int symbol, int other)
+{
+    if (!is_entry(target, symbol) || !is_entry(other, symbol)) {
+        return false;
+    }
+    void **entry = &addresses[target][symbol];
+    if (*entry == NULL) {
+        *entry = addresses[other][symbol];
+    }
+    return *entry != NULL;
+}
+
+int acl_attn_select(int target)
+{
+    int before = (int)((selected - addresses[0]) / SYMBOL_COUNT);
+    if (target >= 0 && target < ACL_ATTN_TARGET_COUNT) {
+        selected = addresses[target];
+    }
+    return before;
 }
 
 int acl_attn_symbol_count(void)
@@ -26,15 +64,21 @@ int acl_attn_symbol_count(void)
     return SYMBOL_COUNT;
 }
 
-const char *acl_attn_symbol_name(int index)
+const char *acl_attn_symbol_name(int symbol)
 {
-    return index >= 0 && index < SYMBOL_COUNT ? names[index] : NULL;
+    return is_entry(0, symbol) ? symbols[symbol].name : NULL;
 }
 
-const char *acl_attn_symbol_library(int index)
+const char *acl_attn_symbol_group(int symbol)
+{
+    return is_entry(0, symbol) ? symbols[symbol].group : NULL;
+}
+
+const char *acl_attn_symbol_library(int target, int symbol)
 {
     Dl_info info;
-    if (index < 0 || index >= SYMBOL_COUNT || addresses[index] == NULL || dladdr(addresses[index], &info) == 0) {
+    if (!is_entry(target, symbol) || addresses[target][symbol] == NULL ||
+        dladdr(addresses[target][symbol], &info) == 0) {
         return NULL;
     }
     return info.dli_fname;
