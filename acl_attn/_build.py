@@ -93,15 +93,15 @@ def forwarder(index: int, declaration: c_ast.Decl) -> str:
     """Write the C definition of a function that jumps to its address in the table."""
     arguments = declaration.type.args.params if declaration.type.args else []
     passed = ", ".join(argument.name for argument in arguments if argument.name)
-    call = f"((__typeof__(&{declaration.name}))address)({passed})"
+    call = f"((__typeof__(&{declaration.name}))acl_attn_bound)({passed})"
     result = declaration.type.type
     names = result.type.names if isinstance(result, c_ast.TypeDecl) and hasattr(result.type, "names") else []
     if names == ["void"]:
-        body = f"if (address != NULL) {call};"
+        body = f"if (acl_attn_bound != NULL) {call};"
     else:
         unbound = _UNBOUND if _STATUS_TYPES.intersection(names) else "0"
-        body = f"return address != NULL ? {call} : {unbound};"
-    fetch = f"void *address = selected[{index}];"
+        body = f"return acl_attn_bound != NULL ? {call} : {unbound};"
+    fetch = f"void *acl_attn_bound = acl_attn_table[{index}];"  # a name that no parameter has
     return f"{c_generator.CGenerator().visit(declaration)}\n{{\n    {fetch}\n    {body}\n}}\n"
 
 
@@ -116,8 +116,8 @@ def generate(include: Path, compiler: str) -> cffi.FFI:
         *(f'#include "{header}"\n' for header in headers(include)),
         f'#include "{_HERE / "_glue.h"}"\n\n',
         f"enum {{ SYMBOL_COUNT = {len(found)} }};\n",
-        "static void *addresses[ACL_ATTN_TARGET_COUNT][SYMBOL_COUNT];\n",
-        "static _Thread_local void **selected = addresses[0];\n",
+        "static void *acl_attn_tables[ACL_ATTN_TARGET_COUNT][SYMBOL_COUNT];\n",
+        "static _Thread_local void **acl_attn_table = acl_attn_tables[0];\n",
         "static const struct { const char *name, *group; } symbols[SYMBOL_COUNT] = {\n",
         *(f'    {{"{declaration.name}", "{group[declaration.name]}"}},\n' for declaration in found),
         "};\n\n",

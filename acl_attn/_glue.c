@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Part of the generated source of acl_attn._native, behind the public headers and the table that _build.py writes:
- *   enum { SYMBOL_COUNT = ... }; static void *addresses[ACL_ATTN_TARGET_COUNT][SYMBOL_COUNT];
- *   static _Thread_local void **selected; static const struct { const char *name, *group; } symbols[SYMBOL_COUNT];
+ *   enum { SYMBOL_COUNT = ... };
+ *   static void *acl_attn_tables[ACL_ATTN_TARGET_COUNT][SYMBOL_COUNT];
+ *   static _Thread_local void **acl_attn_table;
+ *   static const struct { const char *name, *group; } symbols[SYMBOL_COUNT];
  */
 void *acl_attn_open(const char *path, bool loaded_only, bool is_global, char *message, size_t size)
 {
@@ -31,7 +33,7 @@ bool acl_attn_bind(int target, int symbol, void *library)
     if (!is_entry(target, symbol) || library == NULL) {
         return false;
     }
-    void **entry = &addresses[target][symbol];
+    void **entry = &acl_attn_tables[target][symbol];
     if (*entry == NULL) {
         *entry = dlsym(library, symbols[symbol].name);
     }
@@ -43,18 +45,18 @@ bool acl_attn_share(int target, int symbol, int other)
     if (!is_entry(target, symbol) || !is_entry(other, symbol)) {
         return false;
     }
-    void **entry = &addresses[target][symbol];
+    void **entry = &acl_attn_tables[target][symbol];
     if (*entry == NULL) {
-        *entry = addresses[other][symbol];
+        *entry = acl_attn_tables[other][symbol];
     }
     return *entry != NULL;
 }
 
 int acl_attn_select(int target)
 {
-    int before = (int)((selected - addresses[0]) / SYMBOL_COUNT);
+    int before = (int)((acl_attn_table - acl_attn_tables[0]) / SYMBOL_COUNT);
     if (target >= 0 && target < ACL_ATTN_TARGET_COUNT) {
-        selected = addresses[target];
+        acl_attn_table = acl_attn_tables[target];
     }
     return before;
 }
@@ -77,36 +79,30 @@ const char *acl_attn_symbol_group(int symbol)
 const char *acl_attn_symbol_library(int target, int symbol)
 {
     Dl_info info;
-    if (!is_entry(target, symbol) || addresses[target][symbol] == NULL ||
-        dladdr(addresses[target][symbol], &info) == 0) {
+    if (!is_entry(target, symbol) || acl_attn_tables[target][symbol] == NULL ||
+        dladdr(acl_attn_tables[target][symbol], &info) == 0) {
         return NULL;
     }
     return info.dli_fname;
 }
 
-aclnnStatus acl_attn_set_addresses(aclOpExecutor *executor, const acl_attn_slot *slots, size_t count,
-                                   void *const *addresses)
+aclnnStatus acl_attn_set_addresses(aclOpExecutor *executor, const aclAttnTensorPlace *places, void *const *handles,
+                                   void *const *addresses, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
-        const acl_attn_slot *slot = &slots[i];
+        const aclAttnTensorPlace *place = &places[i];
         aclnnStatus status;
-        if (slot->is_list) {
-            status = aclSetDynamicInputTensorAddr(executor, slot->index, slot->member, slot->handle, addresses[i]);
-        } else if (slot->is_output) {
-            status = aclSetOutputTensorAddr(executor, slot->index, slot->handle, addresses[i]);
+        if (place->member >= 0) {
+            status = aclSetDynamicInputTensorAddr(executor, place->index, (size_t)place->member, handles[i],
+                                                  addresses[i]);
+        } else if (place->isOutput) {
+            status = aclSetOutputTensorAddr(executor, place->index, handles[i], addresses[i]);
         } else {
-            status = aclSetInputTensorAddr(executor, slot->index, slot->handle, addresses[i]);
+            status = aclSetInputTensorAddr(executor, place->index, handles[i], addresses[i]);
         }
         if (status != 0) {
             return status;
         }
     }
     return 0;
-}
-
-aclnnStatus acl_attn_run(aclOpExecutor *executor, const acl_attn_slot *slots, size_t count, void *const *addresses,
-                         void *workspace, uint64_t workspace_size)
-{
-    aclnnStatus status = acl_attn_set_addresses(executor, slots, count, addresses);
-    return status != 0 ? status : aclAttnRun(workspace, workspace_size, executor, NULL);
 }

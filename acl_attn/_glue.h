@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The acl_attn authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the extension offers beside the forwarders: filling their table, and the inner loop of a plan's run.
+ * What the extension offers beside the forwarders: filling their table, and the vendor's way to change addresses.
  */
 
 /* A function that no loaded library exports answers with this status, or with null or 0 if it returns no status. Vendor
@@ -22,7 +22,7 @@ bool acl_attn_exports(void *library, int symbol);
 bool acl_attn_bind(int target, int symbol, void *library);
 /* The same from another target's table. */
 bool acl_attn_share(int target, int symbol, int other);
-/* Makes the target the calling thread's. Returns the one that it was. */
+/* Makes the target the calling thread's; a number that none has changes nothing. Returns the one that it was. */
 int acl_attn_select(int target);
 int acl_attn_symbol_count(void);
 const char *acl_attn_symbol_name(int symbol);
@@ -31,18 +31,7 @@ const char *acl_attn_symbol_group(int symbol);
 /* Path of the library that provides the function to the target; NULL if none does. */
 const char *acl_attn_symbol_library(int target, int symbol);
 
-/* A tensor of an executor whose address changes from run to run. */
-typedef struct {
-    bool is_output;
-    bool is_list;
-    size_t index;  /* among the operator's inputs, or among its outputs */
-    size_t member; /* of a list */
-    void *handle;  /* the aclTensor or aclTensorList */
-} acl_attn_slot;
-
-/* Sets `count` addresses; stops at the first failure. */
-aclnnStatus acl_attn_set_addresses(aclOpExecutor *executor, const acl_attn_slot *slots, size_t count,
-                                   void *const *addresses);
-/* The same, followed by aclAttnRun on the current context's default stream: a plan's run in one crossing from Python. */
-aclnnStatus acl_attn_run(aclOpExecutor *executor, const acl_attn_slot *slots, size_t count, void *const *addresses,
-                         void *workspace, uint64_t workspace_size);
+/* Gives `count` tensors of an executor new addresses by the vendor's functions, which want the aclTensor or
+ * aclTensorList of each; stops at the first failure. */
+aclnnStatus acl_attn_set_addresses(aclOpExecutor *executor, const aclAttnTensorPlace *places, void *const *handles,
+                                   void *const *addresses, size_t count);

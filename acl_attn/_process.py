@@ -46,12 +46,14 @@ class _Thread(threading.local):
     device: int | None = None  # key of the one known to be current in this thread, whose target is selected
 
 
+_FORKED = "a process that was not forked after its first use; start processes with multiprocessing's method 'spawn'"
+
 _lock = threading.Lock()
 _thread = _Thread()
 _anchor = _Anchor()
 _default: int | None = None  # key of the device that threads get; without it what they have, or the target's first
 _started: set[int] = set()
-_gone: set[int] = set()  # targets that do not outlive a fork
+_gone: dict[int, str] = {}  # targets with memory of their own that this process can't use any more, and why
 _devices_set: Counter[int] = Counter()
 _forkables: weakref.WeakSet[_Forkable] = weakref.WeakSet()
 
@@ -61,10 +63,7 @@ def start(target: int) -> None:
     if target in _started:
         return
     if target in _gone:
-        raise BackendMissingError(
-            f"target {NAMES[target]!r}: expected a process that was not forked after its first use; "
-            "start processes with multiprocessing's method 'spawn'"
-        )
+        raise BackendMissingError(f"target {NAMES[target]!r}: expected {_gone[target]}")
     load_target(target)
     with _lock, selected(target):
         if target in _started:
@@ -92,6 +91,16 @@ def _shut_down(ours: bool, target: int = 0) -> None:
             # The counted form: others who initialised after us keep what they have. CANN without it ends with the
             # process.
             lib.aclFinalizeReference(ffi.NULL)
+    if has_own_memory(device_key(target, 0)):
+        _leave(target, "a process that does not end yet")
+
+
+def _leave(target: int, why: str) -> None:
+    """Never call a target again, not even to free its memory: where it has some, that is its own to release."""
+    global _thread  # noqa: PLW0603 - a process has one
+    _gone[target] = why
+    _started.discard(target)
+    _thread = _Thread()
 
 
 def set_default_device(device: int) -> None:
@@ -215,12 +224,10 @@ def reset_after_fork(owner: _Forkable) -> None:
 
 
 def _in_child() -> None:
-    global _lock, _thread  # noqa: PLW0603 - see reset_after_fork
+    global _lock  # noqa: PLW0603 - see reset_after_fork
     _lock = threading.Lock()
-    _gone.update(target for target in _started if has_own_memory(device_key(target, 0)))
-    _started.difference_update(_gone)
-    if _thread.device is not None and target_number(_thread.device) in _gone:
-        _thread = _Thread()
+    for target in [target for target in _started if has_own_memory(device_key(target, 0))]:
+        _leave(target, _FORKED)
     for owner in list(_forkables):
         owner._reset_after_fork()
 

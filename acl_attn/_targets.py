@@ -58,8 +58,8 @@ _VARIABLES = {HOST: "ACL_ATTN_LIBRARY", SIM: "ACL_ATTN_SIM_LIBRARY", NPU: "ACL_A
 
 # Functions of ours about objects and calls: those of the target that has them, where it offers such.
 _ABOUT_CALLS = frozenset({
-    "aclAttnRun", "aclAttnDescribeExecutor", "aclAttnGetRecentProblem", "aclAttnGetLiveObjects", "aclAttnGetLiveBytes",
-    "aclAttnGetProfile", "aclAttnSetProfile", "aclAttnSetThreadProfile",
+    "aclAttnRun", "aclAttnRunAt", "aclAttnGetSettings", "aclAttnDescribeExecutor", "aclAttnGetRecentProblem",
+    "aclAttnGetLiveObjects", "aclAttnGetLiveBytes", "aclAttnGetProfile", "aclAttnSetProfile", "aclAttnSetThreadProfile",
 })  # fmt: skip
 
 # Without these nothing works; others are missed when they are called.

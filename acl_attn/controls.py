@@ -10,7 +10,7 @@ from ._inflight import drain, release_finished
 from ._lib import ffi, lib, selected, text
 from ._targets import HOST, SIM, is_loaded
 from .errors import check, invalid, load_target, type_name, wrong_type
-from .plan import workspace_cache
+from .plan import kept, workspace_cache
 
 __all__ = [
     "get_cpu_target",
@@ -148,8 +148,8 @@ def set_cpu_target(name: str | None) -> None:
 def live_objects() -> dict[str, int]:
     """Count the objects of targets host and sim that are alive, so that a program can prove that it leaks nothing.
 
-    What finished work held is let go first. Scratch memory that waits for the next call is not counted; `shutdown`
-    frees it.
+    What finished work held is let go first, and so are calls that are kept prepared. Scratch memory that waits for the
+    next call is not counted; `shutdown` frees it.
 
     Returns
     -------
@@ -169,6 +169,7 @@ def live_objects() -> dict[str, int]:
     """
     load_target()
     release_finished()
+    kept.clear()
     loaded = [number for number in (HOST, SIM) if is_loaded(number)]
     prefix = "ACL_ATTN_OBJECT_"
     kinds = {
@@ -204,5 +205,6 @@ def shutdown() -> None:
     >>> acl_attn.shutdown()
     """
     drain()
+    kept.clear()
     workspace_cache.clear()
     gc.collect()

@@ -20,17 +20,33 @@ class Geometry(NamedTuple):
     dim: int
 
 
-class Layout(NamedTuple):
-    """An ``inputLayout``: the order of query (and of key and value, unless paged), and that of the output."""
+class Layout:
+    """An ``inputLayout``: the order of query (and of key and value, unless paged), and that of the output.
 
-    name: str
-    order: str
-    out_order: str
+    Parameters
+    ----------
+    name : str
+        What the C interface calls it.
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether all sequences share one token axis."""
-        return "T" in self.order
+    Attributes
+    ----------
+    order, out_order : str
+        The axes, a letter each.
+    is_packed : bool
+        Whether all sequences share one token axis.
+    """
+
+    __slots__ = ("_batch", "_heads", "_out", "_tokens", "is_packed", "name", "order", "out_order")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.order, self.out_order = (name.split("_") * 2)[:2]
+        self.is_packed = "T" in self.order
+        # Looked up once: reading a shape is on the path of every call.
+        self._batch = self.order.find("B")
+        self._tokens = self.order.find("T" if self.is_packed else "S")
+        self._heads = self.order.find("N")
+        self._out = tuple("BSNDH".index(axis) for axis in self.out_order.replace("T", "S"))
 
     def geometry(self, shape: tuple[int, ...], heads: int | None, parameter: str) -> Geometry:
         """Read an operand's shape; `heads` splits the last axis of BSH."""
@@ -48,15 +64,15 @@ class Layout(NamedTuple):
                 rule = "COM-C-04" if parameter == "query" else "COM-C-05"
                 raise invalid(parameter, f"a last axis that {heads} heads divide", f"shape {shape}", rule=rule)
             return Geometry(shape[0], shape[1], heads, shape[2] // heads)
-        batch = shape[order.index("B")] if "B" in order else 1
-        tokens = shape[order.index("T" if self.is_packed else "S")]
-        return Geometry(batch, tokens, shape[order.index("N")], shape[-1])
+        return Geometry(
+            1 if self._batch < 0 else shape[self._batch], shape[self._tokens], shape[self._heads], shape[-1]
+        )
 
     def output_shape(self, query: Geometry, dim: int) -> tuple[int, ...]:
         """Shape of the attention output with a head dim of `dim`."""
-        sizes = {"B": query.batch, "S": query.tokens, "T": query.tokens, "N": query.heads, "D": dim}
-        sizes["H"] = query.heads * dim
-        return tuple(sizes[axis] for axis in self.out_order)
+        batch, tokens, heads, _ = query
+        sizes = (batch, tokens, heads, dim, heads * dim)
+        return tuple([sizes[axis] for axis in self._out])
 
     def lse_shape(self, query: Geometry) -> tuple[int, ...]:
         """Shape of the LSE: heads before tokens for batched layouts, after them for packed ones, always."""
@@ -66,7 +82,7 @@ class Layout(NamedTuple):
 
 
 _LAYOUTS = {
-    name: Layout(name, *(name.split("_") * 2)[:2])
+    name: Layout(name)
     for name in (
         *("BSH", "BSND", "BNSD", "TND", "NTD", "BSH_BNSD", "BSND_BNSD", "BNSD_BSND", "NTD_TND"),
         *("BSH_NBSD", "BSND_NBSD", "BNSD_NBSD", "TND_NTD"),

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import invalid, type_name, wrong_type
-from .values import integer
+from .values import integer, integers
 
 __all__ = ["Lengths", "LengthsLike", "as_lengths", "packed_lengths"]
 
@@ -46,10 +46,11 @@ class Lengths:
     per_sequence: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "per_sequence", _integers(self.per_sequence, "lengths"))
-        for position, length in enumerate(self.per_sequence):
-            if length < 0:
-                raise invalid(f"lengths[{position}]", "a length of at least 0", length)
+        lengths = _integers(self.per_sequence, "lengths")
+        object.__setattr__(self, "per_sequence", lengths)
+        if lengths and min(lengths) < 0:
+            position = _first_negative(lengths)
+            raise invalid(f"lengths[{position}]", "a length of at least 0", lengths[position])
 
     @classmethod
     def from_lengths(cls, lengths: Iterable[int]) -> Lengths:
@@ -153,11 +154,15 @@ def as_lengths(value: LengthsLike, batch: int, parameter: str, derived: str) -> 
         lengths = value
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         length = integer(value, parameter)
-        lengths = Lengths((length,) * batch) if length >= 0 else _negative(parameter, length)
+        if length < 0:
+            raise invalid(parameter, "a length of at least 0", length)
+        lengths = Lengths((length,) * batch)
     else:
         found = _integers(value, parameter)
-        negative = next((position for position, length in enumerate(found) if length < 0), None)
-        lengths = Lengths(found) if negative is None else _negative(f"{parameter}[{negative}]", found[negative])
+        if found and min(found) < 0:
+            negative = _first_negative(found)
+            raise invalid(f"{parameter}[{negative}]", "a length of at least 0", found[negative])
+        lengths = Lengths(found)
     if lengths.batch != batch:
         fix = "give one length for each sequence, or a single int for all"
         plain = lengths.per_sequence
@@ -207,8 +212,8 @@ def _sequence(value: Any, parameter: str) -> Any:
     return value
 
 
-def _negative(parameter: str, value: int) -> Lengths:
-    raise invalid(parameter, "a length of at least 0", value)
+def _first_negative(lengths: tuple[int, ...]) -> int:
+    return next(position for position, length in enumerate(lengths) if length < 0)
 
 
 def _integers(values: Any, parameter: str) -> tuple[int, ...]:
@@ -218,4 +223,4 @@ def _integers(values: Any, parameter: str) -> tuple[int, ...]:
         values = values.tolist()
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise wrong_type(parameter, "an int, a sequence of int or a Lengths", type_name(values))
-    return tuple(integer(value, f"{parameter}[{position}]") for position, value in enumerate(values))
+    return integers(values, parameter)

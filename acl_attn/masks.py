@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,7 @@ def causal_mask_tensor() -> npt.NDArray[np.bool_]:
     return mask
 
 
-@dataclass(frozen=True)
-class FiaMask:
+class FiaMask(NamedTuple):
     """A mask in the terms of ``aclnnFusedInferAttentionScoreV5``."""
 
     sparse_mode: int
@@ -92,9 +91,11 @@ class Mask:
             raise invalid("align", "'bottom_right' for a window", "'top_left'", "only Mask.causal has both")
         if self.hidden is None:
             return
-        if not isinstance(self.hidden, np.ndarray) or self.hidden.ndim != 4:
-            got = f"shape {self.hidden.shape}" if isinstance(self.hidden, np.ndarray) else type_name(self.hidden)
-            raise wrong_type("hidden", "a numpy.ndarray of shape (B, 1, Sq, Skv)", got, "use Mask.dense(...)")
+        expected = "a numpy.ndarray of shape (B, 1, Sq, Skv)"
+        if not isinstance(self.hidden, np.ndarray):
+            raise wrong_type("hidden", expected, type_name(self.hidden), "use Mask.dense(...)")
+        if self.hidden.ndim != 4 or self.hidden.shape[1] != 1:
+            raise invalid("hidden", expected, f"shape {self.hidden.shape}", "use Mask.dense(...)")
 
     @classmethod
     def causal(cls, align: Align = "bottom_right") -> Mask:

@@ -57,10 +57,9 @@ class StagedHandles(HandleSet):
         return handle
 
     def find(self, handle: ffi.CData, member: int) -> Operand:
-        """Give the operand that an argument of phase one stands for, or a member of it."""
-        members = self._lists.get(_number(handle))
-        if members is not None:
-            return members[member]
+        """Give the operand that an argument of phase one stands for, or a member of a list; -1 for a plain tensor."""
+        if member >= 0:
+            return self._lists[_number(handle)][member]
         return next(operand for operand in self.operands if operand.handle == handle)
 
     def _create(self, tensor: Tensor, parameter: str) -> ffi.CData:

@@ -25,6 +25,7 @@ __all__ = [
     "ARRAY",
     "ArrayLike",
     "HandleSet",
+    "Outline",
     "Spec",
     "Tensor",
     "as_output",
@@ -38,6 +39,10 @@ __all__ = [
     "placeholder_address",
     "pointer_as_planned",
 ]
+
+# On the path of every call.
+_ndarray = np.ndarray
+_from_buffer = ffi.from_buffer
 
 _MOST_AXES = 64  # as many as NumPy's arrays have; operators take fewer
 
@@ -82,9 +87,8 @@ class Spec:
 def known_spec(shape: tuple[int, ...], dtype: DType) -> Spec:
     """Make a spec of parts that are known to be right."""
     spec = Spec.__new__(Spec)
-    object.__setattr__(spec, "shape", shape)
-    object.__setattr__(spec, "dtype", dtype)
-    object.__setattr__(spec, "strides", None)
+    fields = spec.__dict__
+    fields["shape"], fields["dtype"], fields["strides"] = shape, dtype, None
     return spec
 
 
@@ -319,15 +323,16 @@ def _unpacked(
 
 def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
     """Describe an operand. The tensor keeps it alive."""
-    if isinstance(value, Tensor):
+    if type(value) is _ndarray:
+        array = value
+    elif isinstance(value, Tensor):
         return value
-    if isinstance(value, np.ma.MaskedArray):
-        raise wrong_type(parameter, "an array without a mask", type_name(value), "its mask would be ignored: use .data")
-    array = value if isinstance(value, np.ndarray) else _import(value, parameter)
+    else:
+        array = _import(value, parameter)
     shape, dtype = array.shape, array.dtype
     try:
         # Also pins the memory: the array cannot be resized while the pointer is in use.
-        pointer = ffi.from_buffer(array)
+        pointer = _from_buffer(array)
         strides = None
     except (BufferError, ValueError, TypeError):
         pointer = ffi.cast("char *", array.__array_interface__["data"][0])
@@ -354,14 +359,16 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor, device
 
     The pointer keeps an array's memory, but not a tensor's owner. On the path of every run, so NumPy arrays go by.
     """
-    if type(value) is np.ndarray and value.shape == planned._items and value.dtype == planned.dtype:
+    if (
+        type(value) is _ndarray
+        and planned.strides is None
+        and value.shape == planned._items
+        and value.dtype == planned.dtype
+    ):
         try:
-            pointer = ffi.from_buffer(value)
+            return _from_buffer(value)
         except (BufferError, ValueError):
             pass
-        else:
-            if planned.strides is None:
-                return pointer
     tensor = as_tensor(value, parameter)
     if tensor.dtype != planned.dtype:
         raise wrong_type(
@@ -383,9 +390,9 @@ def _pointer_for(tensor: Tensor, parameter: str, device: int) -> ffi.CData:
 
 def output_pointer(value: ArrayLike, parameter: str, spec: Spec, device: int) -> ffi.CData:
     """Give the address of an output; otherwise as `pointer_as_planned`."""
-    if type(value) is np.ndarray and value.shape == spec.shape and value.dtype == spec.dtype:
+    if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype:
         try:
-            return ffi.from_buffer(value, require_writable=True)
+            return _from_buffer(value, require_writable=True)
         except (BufferError, ValueError):
             pass
     return _pointer_for(as_output(value, parameter, spec.shape, spec.dtype), parameter, device)
@@ -396,6 +403,10 @@ def _form(tensor: Tensor) -> str:
 
 
 def _import(value: object, parameter: str) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise wrong_type(parameter, "an array without a mask", type_name(value), "its mask would be ignored: use .data")
+    if isinstance(value, np.ndarray):
+        return value
     expected = "a numpy.ndarray, a Tensor, or an object with __dlpack__ or __array_interface__"
     fix = "convert it with numpy.asarray(value, dtype)" if isinstance(value, (list, tuple, int, float)) else ""
     try:
@@ -508,6 +519,56 @@ class HandleSet:
 
     def _create(self, tensor: Tensor, parameter: str) -> ffi.CData:
         return create_handle(tensor, parameter, tensor._pointer)
+
+
+# What stands for the address of a tensor without elements: nobody reads it, but null would mean that it is missing.
+_NOWHERE = ffi.cast("void *", 1 << 46)
+
+
+class Outline:
+    """What a call asks a `HandleSet` for, without C objects: values that two calls of one form share, and addresses."""
+
+    __slots__ = ("_forms", "addresses")
+
+    def __init__(self) -> None:
+        self._forms: list[tuple[Any, int]] = []  # what was given, and how many members of a list it describes, or -1
+        self.addresses: list[ffi.CData] = []
+
+    def tensor(self, tensor: Tensor | None, parameter: str) -> object:
+        """Describe a tensor."""
+        if tensor is None:
+            return None
+        form = self._form(tensor, parameter)
+        self._forms.append((form, -1))
+        return form
+
+    output = tensor
+
+    def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> object:
+        """Describe a list of tensors."""
+        form = tuple([self._form(tensor, parameter) for tensor in tensors])
+        self._forms.append((form, len(form)))
+        return form
+
+    def int_array(self, values: Sequence[int]) -> object:
+        """Describe an array of integers."""
+        return tuple(values)
+
+    def places(self, arguments: Sequence[object]) -> list[tuple[int, int]]:
+        """Give the position of each address among the call's arguments, and its member of a list or -1."""
+        found: list[tuple[int, int]] = []
+        position = -1
+        for form, members in self._forms:
+            position = next(at for at in range(position + 1, len(arguments)) if arguments[at] is form)
+            found.extend((position, member) for member in (range(members) if members >= 0 else (-1,)))
+        return found
+
+    def _form(self, tensor: Tensor, parameter: str) -> tuple[object, ...]:
+        if tensor._memory >= 0:
+            check_device(tensor, parameter, use_device())
+        shape = tensor.shape
+        self.addresses.append(_NOWHERE if 0 in shape else tensor._pointer)
+        return tensor._code, shape, tensor.strides
 
 
 def create_handle(tensor: Tensor, parameter: str, pointer: ffi.CData) -> ffi.CData:

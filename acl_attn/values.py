@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
 from .errors import invalid, type_name, wrong_type
 
-__all__ = ["flag", "instance", "integer", "integers", "number"]
+__all__ = ["are_integers", "flag", "instance", "integer", "integers", "number"]
+
+_PLAIN = {int}
 
 
 def integer(value: object, parameter: str) -> int:
@@ -32,7 +34,16 @@ def integers(values: object, parameter: str) -> tuple[int, ...]:
     """Read a sequence of integers of 64 bits."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise wrong_type(parameter, "a sequence of int", type_name(values))
-    return tuple(integer(value, f"{parameter}[{position}]") for position, value in enumerate(values))
+    found = tuple(values)
+    if are_integers(found):
+        return found
+    return tuple(integer(value, f"{parameter}[{position}]") for position, value in enumerate(found))
+
+
+def are_integers(values: tuple[object, ...]) -> TypeGuard[tuple[int, ...]]:
+    """Whether all are plain integers of 64 bits, with nothing to read or to refuse: the way of long sequences."""
+    plain = cast("tuple[int, ...]", values)
+    return set(map(type, values)) <= _PLAIN and (not values or -(2**63) <= min(plain) <= max(plain) < 2**63)
 
 
 def number(value: object, parameter: str) -> float:

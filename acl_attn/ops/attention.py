@@ -17,7 +17,8 @@ from ..kvcache.pairs import QuantizedKV
 from ..lengths import LengthsLike
 from ..lse import LSE
 from ..masks import Mask
-from ..plan import OperatorPlan, Slot, run_once
+from ..plan import OperatorPlan, run_once
+from ..prepared import Slot
 from ..tensor import (
     ArrayLike,
     Spec,
@@ -299,15 +300,15 @@ class Plan(OperatorPlan):
         # The addresses of phase one are replaced before each run; the first ones only have to be there.
         fia.out = as_output_or_placeholder(out, "out", call.out_spec)
         slots = [
-            Slot(QUERY, 0),
-            *(Slot(KEY, 1, is_list=True, member=member) for member in range(len(fia.key))),
-            *(Slot(VALUE, 2, is_list=True, member=member) for member in range(len(fia.value))),
-            *(Slot(place.position, place.position) for place in call.extras),
-            Slot(OUT, 0, is_output=True),
+            Slot(QUERY),
+            *(Slot(KEY, member) for member in range(len(fia.key))),
+            *(Slot(VALUE, member) for member in range(len(fia.value))),
+            *(Slot(place.position) for place in call.extras),
+            Slot(OUT),
         ]
         if call.lse_spec is not None:
             fia.lse = as_output_or_placeholder(lse_out, "lse_out", call.lse_spec)
-            slots.append(Slot(LSE_ARGUMENT, 1, is_output=True))
+            slots.append(Slot(LSE_ARGUMENT))
         super().__init__(fia, slots, device_id(device))
 
     @property
@@ -413,12 +414,12 @@ class Plan(OperatorPlan):
         parameter: str,
         planned: Sequence[Tensor],
     ) -> None:
-        if given is not None and not isinstance(given, (list, tuple)):
+        if given is None:
+            pointers.extend([self._pointer(None, parameter, member) for member in planned])
+        elif not isinstance(given, (list, tuple)):
             if len(planned) > 1:
                 raise invalid(parameter, f"a list of {len(planned)} arrays as planned", "one array")
             pointers.append(pointer_as_planned(given, parameter, planned[0], self._device))
-        elif given is None:
-            pointers.extend(self._pointer(None, parameter, member) for member in planned)
         else:
             if len(given) != len(planned):
                 raise invalid(parameter, f"a list of {len(planned)} arrays as planned", len(given), "make a new plan")

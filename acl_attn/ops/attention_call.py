@@ -52,6 +52,7 @@ _NAMES_WITH = {
 }
 
 _FULL = Mask().to_fia()
+_NAMED_MASKS = {"causal": Mask.causal(), "causal_top_left": Mask.causal("top_left")}
 _FLOAT32 = np.dtype(np.float32)
 _NO_SETTINGS = Settings()
 _ABSORBED_DIM = 512  # where it comes with rope, keys are latent vectors, and values the same ones
@@ -257,9 +258,9 @@ def _mask(mask: MaskLike | None, window: tuple[int, int] | None) -> Mask | None:
     elif mask is None:
         found = None
     elif isinstance(mask, str):
-        if mask not in ("causal", "causal_top_left"):
+        found = _NAMED_MASKS.get(mask)
+        if found is None:
             raise invalid("mask", "'causal', 'causal_top_left' or a Mask", repr(mask))
-        found = Mask.causal("bottom_right" if mask == "causal" else "top_left")
     else:
         fix = "say what true means: Mask.dense(array, true_means='masked') or 'keep'"
         raise wrong_type("mask", "'causal', 'causal_top_left' or a Mask", type_name(mask), fix)

@@ -12,9 +12,9 @@ import numpy as np
 from .._lib import ffi, lib, selected
 from .._targets import HOST
 from ..errors import UnsupportedError, check, compose, invalid, refusal
-from ..plan import Operator
+from ..prepared import Operator
 from ..profiles import PROFILES
-from ..tensor import ArrayLike, HandleSet, Tensor, as_tensor
+from ..tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor
 
 __all__ = [
     "ATTRIBUTES",
@@ -127,6 +127,7 @@ _OF_PROFILE: dict[str, tuple[int, ...]] = {
 QUERY, KEY, VALUE = 0, 1, 2
 POSITION: dict[str, int] = {name: position for position, name in enumerate(INPUTS)}
 _C_NAMES = tuple(INPUTS)
+_NO_INPUTS: list[Any] = [ffi.NULL] * len(INPUTS)
 OUT, LSE = -2, -1  # from the end: how many come before depends on the version
 
 
@@ -167,8 +168,8 @@ class FiaCall:
     """
 
     __slots__ = (
-        *("attributes", "key", "lengths", "lse", "operator", "optional", "out", "parameter_names", "query", "value"),
-        "version",
+        *("attributes", "first_output", "key", "lengths", "lse", "operator", "optional", "out", "parameter_names"),
+        *("query", "value", "version"),
     )
 
     def __init__(
@@ -189,31 +190,36 @@ class FiaCall:
         self.lengths = lengths
         self.attributes = attributes
         self.parameter_names = parameter_names
-        self.version = VERSIONS[version]
-        self.operator = self.version.operator
+        self._use(VERSIONS[version])
         self.out: Tensor | None = None
         self.lse: Tensor | None = None
 
-    def arguments(self, handles: HandleSet) -> list[Any]:
+    def arguments(self, handles: HandleSet | Outline) -> list[Any]:
         """Give phase one's arguments in header order, without the two results."""
         arguments = self.newest_arguments(handles)
+        if self.version is VERSIONS[NEWEST]:
+            return arguments
         inputs, attributes = arguments[: len(INPUTS)], arguments[len(INPUTS) : OUT]
         return [*inputs[: self.version.inputs], *attributes[: self.version.attributes], *arguments[OUT:]]
 
-    def newest_arguments(self, handles: HandleSet) -> list[Any]:
+    def newest_arguments(self, handles: HandleSet | Outline) -> list[Any]:
         """Give the arguments that the newest version's phase one would have."""
         names = self.parameter_names
-        inputs = [ffi.NULL] * len(INPUTS)
+        inputs = _NO_INPUTS.copy()
         inputs[QUERY] = handles.tensor(self.query, "query")
         inputs[KEY] = handles.tensor_list(self.key, "key")
         inputs[VALUE] = handles.tensor_list(self.value, "value")
-        for position, tensor in self.optional.items():
-            inputs[position] = handles.tensor(tensor, names[_C_NAMES[position]])
+        for position in sorted(self.optional) if len(self.optional) > 1 else self.optional:  # in header order
+            inputs[position] = handles.tensor(self.optional[position], names[_C_NAMES[position]])
         for position, values in self.lengths.items():
             inputs[position] = handles.int_array(values)
         out = handles.output(self.out, names["attentionOut"])
         lse = handles.output(self.lse, names["softmaxLse"])
         return [*inputs, *self.attributes, out, lse]
+
+    def _use(self, version: Version) -> None:
+        self.version, self.operator = version, version.operator
+        self.first_output = version.inputs + version.attributes
 
     def adapt(self, missing: Set[str], profile: int) -> None:
         """Take the newest entry point that the chip and its CANN have, and refuse what the rules refuse."""
@@ -242,7 +248,7 @@ class FiaCall:
             fix = f"install a CANN with {self.operator.name}" if NEWEST in of_chip else ""
             message = compose(self.parameter_names[name], expected, got, fix)
             raise UnsupportedError(message, api=newest.operator.name, detail=message)
-        self.version, self.operator = newest, newest.operator
+        self._use(newest)
 
     def _first_problem(self, options: ffi.CData) -> Exception | None:
         """Ask the host library, whose limits are not the vendor's: those are left out."""

@@ -13,8 +13,10 @@ import numpy as np
 
 from ..device import StreamLike
 from ..errors import invalid, type_name, wrong_type
-from ..plan import Operator, Slot, check_by_host, run_once
-from ..tensor import ArrayLike, HandleSet, Spec, Tensor, as_output, as_tensor
+from ..placed import check_by_host
+from ..plan import run_once
+from ..prepared import Operator, Slot
+from ..tensor import ArrayLike, HandleSet, Outline, Spec, Tensor, as_output, as_tensor
 from ..values import flag, integer, number
 
 __all__ = ["METADATA", "Signature", "SparseCall", "lse_spec", "no_lse", "run_main", "run_metadata"]
@@ -77,12 +79,16 @@ class Signature:
         """Where a tensor stands among phase one's arguments."""
         if parameter in self.inputs:
             return list(self.inputs).index(parameter)
-        return len(self.inputs) + len(self.attributes) + list(self.outputs).index(parameter)
+        return self.first_output + list(self.outputs).index(parameter)
 
     def slot(self, parameter: str) -> Slot:
         """Tell a plan where a tensor's address goes."""
-        names = self.outputs if parameter in self.outputs else self.inputs
-        return Slot(self.position(parameter), list(names).index(parameter), is_output=parameter in self.outputs)
+        return Slot(self.position(parameter))
+
+    @cached_property
+    def first_output(self) -> int:
+        """Where the outputs begin among phase one's arguments."""
+        return len(self.inputs) + len(self.attributes)
 
 
 class SparseCall:
@@ -100,7 +106,7 @@ class SparseCall:
         How to read an input.
     """
 
-    __slots__ = ("attributes", "inputs", "operator", "outputs", "parameter_names", "signature")
+    __slots__ = ("attributes", "first_output", "inputs", "operator", "outputs", "parameter_names", "signature")
 
     def __init__(
         self,
@@ -111,12 +117,13 @@ class SparseCall:
     ) -> None:
         self.signature = signature
         self.operator = signature.operator
+        self.first_output = signature.first_output
         self.parameter_names: Mapping[str, str] = signature.parameter_names
         self.inputs = {name: describe(given[name], name) for name in signature.inputs if given.get(name) is not None}
         self.attributes = [_READERS[kind](given[name], name) for name, (_, kind) in signature.attributes.items()]
         self.outputs = dict(outputs)
 
-    def arguments(self, handles: HandleSet) -> list[Any]:
+    def arguments(self, handles: HandleSet | Outline) -> list[Any]:
         """Give phase one's arguments in header order, without the two results."""
         signature = self.signature
         return [

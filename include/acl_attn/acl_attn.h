@@ -53,6 +53,24 @@ ACL_FUNC_VISIBILITY aclError aclAttnSetNumThreads(int32_t count);
  * stream is idle. Ownership of the executor as in the operator's own phase two. Returns the call's own status. */
 ACL_FUNC_VISIBILITY aclnnStatus aclAttnRun(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
                                            aclrtStream stream);
+/* Where a tensor stands among those of an executor: `index` counts the operator's inputs, or its outputs, in header
+ * order, absent optional ones included; `member` is the position in a tensor list, -1 for a plain tensor. */
+typedef struct {
+    bool isOutput;
+    size_t index;
+    int64_t member;
+} aclAttnTensorPlace;
+
+/* Gives `count` tensors of a repeatable executor new addresses, as aclSetInputTensorAddr and its like do one by one,
+ * and then does what aclAttnRun does. A tensor without elements may have a null address. */
+ACL_FUNC_VISIBILITY aclnnStatus aclAttnRunAt(const aclAttnTensorPlace *places, void *const *addresses, size_t count,
+                                             void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
+                                             aclrtStream stream);
+/* A number that stands for everything outside of a call's arguments that phase one goes by: the product profile of the
+ * calling thread's device, the edition of rules, the processor target, the number of threads. While it stays the same,
+ * a repeatable executor is as good as a new one of the same arguments, addresses aside. 0 if the environment asks for
+ * something unknown, which phase one refuses. */
+ACL_FUNC_VISIBILITY uint64_t aclAttnGetSettings(void);
 /* Describes a prepared call for people. Writes at most `size` bytes including the terminating zero to `text` and the
  * size needed to `needed` (may be NULL). `text` may be NULL if `size` is 0. */
 ACL_FUNC_VISIBILITY aclnnStatus aclAttnDescribeExecutor(const aclOpExecutor *executor, char *text, size_t size,

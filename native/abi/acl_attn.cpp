@@ -8,6 +8,7 @@
 #include "engine/attention.h"
 #include "meta/api.h"
 #include "meta/executor.h"
+#include "ops/profile.h"
 #include "runtime/api.h"
 #include "runtime/memory.h"
 
@@ -17,6 +18,7 @@ using acl_attn::fail;
 using acl_attn::text;
 namespace engine = acl_attn::engine;
 namespace meta = acl_attn::meta;
+namespace ops = acl_attn::ops;
 namespace runtime = acl_attn::runtime;
 
 constexpr int32_t kMaxThreads = 1024;
@@ -77,6 +79,21 @@ aclError aclAttnSetNumThreads(int32_t count) {
 
 aclnnStatus aclAttnRun(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream) {
     return meta::launch(nullptr, workspace, workspaceSize, executor, stream, true);
+}
+
+aclnnStatus aclAttnRunAt(const aclAttnTensorPlace* places, void* const* addresses, size_t count, void* workspace,
+                         uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream) {
+    return meta::launch(nullptr, workspace, workspaceSize, executor, stream, true, {places, addresses, count});
+}
+
+uint64_t aclAttnGetSettings(void) {
+    if (ops::wrong_environment() != nullptr) return 0;
+    uint64_t settings = 1;
+    for (const int part : {static_cast<int>(ops::current_profile()), static_cast<int>(ops::current_revision()),
+                           engine::target_in_use(), static_cast<int>(engine::thread_count())}) {
+        settings = settings << 12 | static_cast<uint64_t>(part);
+    }
+    return settings;
 }
 
 aclnnStatus aclAttnDescribeExecutor(const aclOpExecutor* executor, char* text, size_t size, size_t* needed) {

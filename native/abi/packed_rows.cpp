@@ -34,6 +34,9 @@ struct Extent {
     uintptr_t begin, end;
 };
 
+// Programs have less than this to address on any 64-bit processor of today.
+constexpr uintptr_t kAddressSpace = uintptr_t{1} << 57;
+
 // `rows` rows, each `step` behind the one before; false if the address space has no room for that.
 bool extent_of(const void* address, int64_t rows, int64_t step, int64_t bytes, Extent* extent) {
     int64_t size;
@@ -43,7 +46,8 @@ bool extent_of(const void* address, int64_t rows, int64_t step, int64_t bytes, E
         return true;
     }
     return !__builtin_mul_overflow(rows - 1, step, &size) && !__builtin_add_overflow(size, bytes, &size) &&
-           !__builtin_add_overflow(extent->begin, static_cast<uintptr_t>(size), &extent->end);
+           !__builtin_add_overflow(extent->begin, static_cast<uintptr_t>(size), &extent->end) &&
+           extent->end <= kAddressSpace;
 }
 
 aclnnStatus check_slots(const engine::PackedRows& rows, int64_t slot_count, bool is_written) {

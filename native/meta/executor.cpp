@@ -84,6 +84,18 @@ aclnnStatus as_aclnn(int code) {
 // As set_address counts members; what no list can have stays out of range.
 int64_t list_member(size_t index) { return static_cast<int64_t>(std::min<size_t>(index, INT64_MAX)); }
 
+aclnnStatus check_repeatable(const Executor& executor) {
+    if (executor.is_repeatable) return ACLNN_SUCCESS;
+    return fail(ACLNN_ERR_PARAM_INVALID, "executor: expected a repeatable one, got a single-use one; call "
+                                         "aclSetAclOpExecutorRepeatable first");
+}
+
+aclnnStatus no_tensor_at(const Executor& executor, size_t index, int64_t member) {
+    const std::string place = member < 0 ? text(index) : text(index, "[", member, "]");
+    return fail(ACLNN_ERR_PARAM_INVALID, text("index: expected a tensor that phase one of ", executor.api,
+                                              " was given, got ", place, ", where there was none"));
+}
+
 aclnnStatus set_address(const char* api, aclOpExecutor* handle, Side side, size_t index, int64_t member,
                         const char* parameter, Kind kind, const void* tensor, void* addr) noexcept {
     return entry(api, [&]() -> aclnnStatus {
@@ -92,15 +104,28 @@ aclnnStatus set_address(const char* api, aclOpExecutor* handle, Side side, size_
         if (runtime::find_handle(kind, tensor) == nullptr) return bad_handle(parameter, kind, tensor);
         if (addr == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "addr: expected an address, got null");
         ExecutorsLock lock(executors_mutex());
-        if (!executor->is_repeatable) {
-            return fail(ACLNN_ERR_PARAM_INVALID, "executor: expected a repeatable one, got a single-use one; call "
-                                                 "aclSetAclOpExecutorRepeatable first");
-        }
-        if (executor->call->set_address(side, index, member, addr)) return ACLNN_SUCCESS;
-        const std::string place = member < 0 ? text(index) : text(index, "[", member, "]");
-        return fail(ACLNN_ERR_PARAM_INVALID, text("index: expected a tensor that phase one of ", executor->api,
-                                                  " was given, got ", place, ", where there was none"));
+        if (const aclnnStatus status = check_repeatable(*executor)) return status;
+        return executor->call->set_address(side, index, member, addr) ? ACLNN_SUCCESS
+                                                                      : no_tensor_at(*executor, index, member);
     });
+}
+
+// Unlike the vendor's functions this takes null for a tensor without elements. Executors' lock held.
+aclnnStatus place(Executor& executor, const Placements& given) {
+    if (given.count == 0) return ACLNN_SUCCESS;
+    if (given.places == nullptr || given.addresses == nullptr) {
+        return fail(ACLNN_ERR_PARAM_NULLPTR, text(given.places == nullptr ? "places" : "addresses", ": expected ",
+                                                  given.count, " of them, got null"));
+    }
+    if (const aclnnStatus status = check_repeatable(executor)) return status;
+    for (size_t i = 0; i < given.count; ++i) {
+        const aclAttnTensorPlace& at = given.places[i];
+        const Side side = at.isOutput ? Side::output : Side::input;
+        if (executor.call->set_address(side, at.index, at.member, given.addresses[i])) continue;
+        if (given.addresses[i] != nullptr) return no_tensor_at(executor, at.index, at.member);
+        return fail(ACLNN_ERR_PARAM_NULLPTR, text("addresses[", i, "]: expected an address, got null"));
+    }
+    return ACLNN_SUCCESS;
 }
 
 }  // namespace
@@ -121,7 +146,7 @@ aclnnStatus publish(const char* api, std::unique_ptr<PreparedCall> call, uint64_
 }
 
 aclnnStatus launch(const char* api, void* workspace, uint64_t workspace_size, aclOpExecutor* handle, aclrtStream stream,
-                   bool synchronous) noexcept {
+                   bool synchronous, const Placements& placements) noexcept {
     return entry(api == nullptr ? "executor" : api, [&]() -> aclnnStatus {
         const std::shared_ptr<Executor> executor = acquire(handle);
         if (executor == nullptr) return bad_executor(handle);
@@ -129,6 +154,7 @@ aclnnStatus launch(const char* api, void* workspace, uint64_t workspace_size, ac
         std::unique_ptr<runtime::Task> task;
         {
             ExecutorsLock lock(executors_mutex());
+            if (const aclnnStatus status = place(*executor, placements)) return status;
             task = executor->call->bind(workspace);
         }
         return as_aclnn(synchronous ? runtime::run_now(stream, std::move(task))

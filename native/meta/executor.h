@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "acl_attn/acl_attn.h"
 #include "aclnn/acl_meta.h"
 #include "aclnn/opdev/op_errno.h"
 #include "runtime/stream.h"
@@ -39,10 +40,17 @@ public:
 aclnnStatus publish(const char* api, std::unique_ptr<PreparedCall> call, uint64_t* workspace_size,
                     aclOpExecutor** executor);
 
+// New addresses for tensors of a repeatable executor, `count` of each.
+struct Placements {
+    const aclAttnTensorPlace* places = nullptr;
+    void* const* addresses = nullptr;
+    size_t count = 0;
+};
+
 // Phase two. Consumes a single-use executor whatever the outcome; a repeatable one stays. `synchronous` runs and waits.
 // A null `api` accepts an executor of any operator.
 aclnnStatus launch(const char* api, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
-                   aclrtStream stream, bool synchronous = false) noexcept;
+                   aclrtStream stream, bool synchronous = false, const Placements& placements = {}) noexcept;
 
 // PreparedCall::describe of a live executor, else empty.
 std::string describe_call(const aclOpExecutor* executor);

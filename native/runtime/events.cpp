@@ -48,7 +48,13 @@ class WaitTask : public Task {
 public:
     explicit WaitTask(std::shared_ptr<Record> record) : record_(std::move(record)) {}
     TaskResult run() noexcept override {
+        const std::shared_ptr<Stream> awaited = record_->point.stream.lock();
         Lock lock(state().mutex);
+        if (awaited == nullptr || record_->point.is_passed()) return {};
+        if (awaited->waits_for_this_thread()) {
+            return {ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtStreamWaitEvent: the event's stream waits for this one"};
+        }
+        const Waiting waiting({awaited.get(), record_->point.sequence});
         state().wait_for_progress(lock, -1, [&] { return record_->point.is_passed() || is_task_dropped(); });
         return {};
     }
@@ -110,7 +116,7 @@ aclError synchronize(aclrtEvent handle, int32_t timeout) {
     }
     const std::shared_ptr<Stream> stream = record->point.stream.lock();
     if (stream == nullptr) return ACL_SUCCESS;
-    if (stream->runs_on_this_thread() && !record->point.is_passed()) return check_may_wait("aclrtSynchronizeEvent");
+    if (!record->point.is_passed() && stream->waits_for_this_thread()) return check_may_wait("aclrtSynchronizeEvent");
     if (stream->wait_until(lock, record->point.sequence, timeout)) return ACL_SUCCESS;
     return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, text("event: not complete within ", timeout, " ms"));
 }

@@ -38,7 +38,7 @@ aclError synchronize(aclrtStream handle, int32_t timeout) {
     if (const aclError error = check_timeout(timeout)) return error;
     if (const aclError error = usable_stream(handle, &stream)) return error;
     Lock lock(state().mutex);
-    if (stream->runs_on_this_thread()) return check_may_wait("aclrtSynchronizeStream");
+    if (stream->waits_for_this_thread()) return check_may_wait("aclrtSynchronizeStream");
     if (!stream->wait_until(lock, stream->submitted(), timeout)) {
         return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, text("stream: not done within ", timeout, " ms"));
     }
@@ -50,7 +50,7 @@ aclError destroy(aclrtStream handle, bool drop) {
     if (stream == nullptr) return bad_handle("stream", Kind::stream, handle);
     {
         Lock lock(state().mutex);
-        if (stream->runs_on_this_thread()) return check_may_wait("aclrtDestroyStream");
+        if (stream->waits_for_this_thread()) return check_may_wait("aclrtDestroyStream");
         const std::shared_ptr<Context> context = stream->context().lock();
         if (context != nullptr && context->default_stream == stream) {
             return fail(ACL_ERROR_RT_PARAM_INVALID,
@@ -69,8 +69,8 @@ aclError destroy(aclrtStream handle, bool drop) {
 aclError check_may_wait(const char* api) {
     if (!is_inside_task()) return ACL_SUCCESS;
     return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                text(api, ": called from inside a task of a stream, which cannot wait for itself; call it from another "
-                          "thread, or after the task"));
+                text(api, ": called from inside a task of a stream, which cannot wait for itself, nor for a stream that "
+                          "waits for it; call it from another thread, or after the task"));
 }
 
 aclError report(TaskResult result) {
@@ -108,7 +108,7 @@ int run_now(aclrtStream handle, std::unique_ptr<Task> task) noexcept {
         if (const aclError error = usable_stream(handle, &stream)) return error;
         Lock lock(state().mutex);
         if (const aclError error = check_open(*stream)) return error;
-        if (stream->runs_on_this_thread()) return check_may_wait("stream");
+        if (stream->waits_for_this_thread()) return check_may_wait("stream");
         TaskResult own;
         if (stream->is_idle()) {
             own = stream->run_inline(lock, std::move(task));

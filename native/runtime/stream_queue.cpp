@@ -17,7 +17,7 @@ namespace {
 
 // The streams whose tasks the thread runs, innermost first: a task that waits for another stream may run its tasks.
 thread_local int task_depth = 0;
-thread_local const Stream* innermost = nullptr;
+thread_local Stream* innermost = nullptr;
 
 // A task still running after this long is left behind; the process must not hang in exit().
 constexpr std::chrono::seconds kExitPatience(5);
@@ -62,6 +62,27 @@ private:
 bool is_inside_task() noexcept { return task_depth > 0; }
 
 bool is_task_dropped() noexcept { return innermost != nullptr && innermost->is_dropping(); }
+
+Waiting::Waiting(Awaited awaited) : waiter_(innermost) {
+    if (waiter_ != nullptr) before_ = std::exchange(waiter_->awaited_, awaited);
+}
+
+Waiting::~Waiting() {
+    if (waiter_ != nullptr) waiter_->awaited_ = before_;
+}
+
+bool Stream::waits_for_this_thread() const {
+    const Stream* stream = this;
+    // No chain is longer than this; one that is bites its own tail.
+    for (size_t left = state().streams.size(); left > 0; --left) {
+        if (stream->runs_on_this_thread()) return true;
+        const Awaited& next = stream->awaited_;
+        // A task whose wait is over may not have noticed yet.
+        if (next.stream == nullptr || next.stream->finished_ >= next.sequence) return false;
+        stream = next.stream;
+    }
+    return false;
+}
 
 int Stream::push(std::unique_ptr<Task> task) {
     if (state().exiting) {
@@ -117,7 +138,7 @@ void Stream::run(Lock& lock, std::unique_ptr<Task> task, TaskResult* own) {
     runner_ = std::this_thread::get_id();
     lock.unlock();
     TaskResult result;
-    const Stream* const outer = std::exchange(innermost, this);
+    Stream* const outer = std::exchange(innermost, this);
     ++task_depth;
     if (!skip) result = task->run();
     task.reset();  // whoever waits for the task finds what it held released
@@ -154,6 +175,7 @@ TaskResult Stream::run_inline(Lock& lock, std::unique_ptr<Task> task) {
 }
 
 bool Stream::wait_until(Lock& lock, uint64_t sequence, int32_t timeout_ms) {
+    const Waiting waiting({this, sequence});
     const auto done = [&] { return finished_ >= sequence || state().exiting; };
     if (timeout_ms >= 0) {
         ++waiters_;
@@ -204,6 +226,7 @@ void Stream::restart_in_child(Leftovers* leftovers) {
     for (auto& keepsake : keepsakes_) leftovers->second.push_back(std::move(keepsake.second));
     keepsakes_.clear();
     running_ = survives;
+    if (!survives) awaited_ = {};
     finished_ = submitted_ - (survives ? 1 : 0);
     failure_ = TaskResult();
     waiters_ = 0;

@@ -19,6 +19,14 @@
 
 namespace acl_attn::runtime {
 
+class Stream;
+
+// That a stream has run everything up to a place in its order.
+struct Awaited {
+    const Stream* stream = nullptr;
+    uint64_t sequence = 0;
+};
+
 class Stream : public std::enable_shared_from_this<Stream> {
 public:
     Stream(std::weak_ptr<Context> context, int32_t device, int32_t id)
@@ -33,6 +41,9 @@ public:
     bool is_closed() const { return closed_; }
     bool is_dropping() const { return dropping_; }
     bool runs_on_this_thread() const { return running_ && runner_ == std::this_thread::get_id(); }
+    // Whether this stream's running task is the calling thread's, or waits for a stream of which that holds: waiting
+    // for this stream would never end.
+    bool waits_for_this_thread() const;
 
     // Queues `task`; its place in the order is then submitted(). On failure returns an aclError and keeps a message.
     int push(std::unique_ptr<Task> task);
@@ -74,6 +85,7 @@ private:
     void run(Lock& lock, std::unique_ptr<Task> task, TaskResult* own);
     void run_next(Lock& lock);
 
+    friend class Waiting;
     const std::weak_ptr<Context> context_;
     const int32_t device_;
     const int32_t id_;
@@ -86,6 +98,7 @@ private:
     bool dropping_ = false;
     bool stop_on_failure_ = false;
     std::thread::id runner_;
+    Awaited awaited_;  // what the running task waits for
     TaskResult failure_;
 
     Signal work_;  // for the worker
@@ -99,6 +112,19 @@ private:
 
 // Ends the stream's callback subscription if it has one.
 void end_reports(Stream& stream);
+
+// Says, as long as it lives, what the task that the calling thread runs, if any, waits for. State lock held.
+class Waiting {
+public:
+    explicit Waiting(Awaited awaited);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+private:
+    Stream* const waiter_;
+    Awaited before_;
+};
 
 // Whether the calling thread is running a task of some stream.
 bool is_inside_task() noexcept;

@@ -188,6 +188,38 @@ static void test_repeatable() {
     CHECK_OK(aclDestroyTensorList(list));
 }
 
+static aclnnStatus launch_at(const aclAttnTensorPlace* places, void* const* addresses, size_t count, uint64_t size,
+                             aclOpExecutor* executor) {
+    return meta::launch(nullptr, workspace, size, executor, nullptr, true, {places, addresses, count});
+}
+
+static void test_launch_at_other_addresses() {
+    int in = 1, out = 0, other_in = 10, other_out = 0;
+    const aclAttnTensorPlace places[] = {{false, 0, -1}, {true, 0, -1}};
+    void* addresses[] = {&other_in, &other_out};
+    aclOpExecutor* executor = prepare(&in, &out);
+    CHECK_FAILS(launch_at(places, addresses, 2, 16, executor), ACLNN_ERR_PARAM_INVALID, "single-use");
+    CHECK_FAILS(launch_at(places, addresses, 2, 16, executor), ACLNN_ERR_INNER, "destroyed");
+    executor = prepare(&in, &out);
+    CHECK_OK(aclSetAclOpExecutorRepeatable(executor));
+    CHECK_OK(launch_at(places, addresses, 2, 16, executor));
+    CHECK(out == 0 && other_out == 11);
+    addresses[0] = &in;
+    CHECK_OK(launch_at(places, addresses, 1, 16, executor));
+    CHECK_EQUAL(other_out, 2);
+    CHECK_OK(launch_at(nullptr, nullptr, 0, 16, executor));
+    CHECK_FAILS(launch_at(nullptr, addresses, 1, 16, executor), ACLNN_ERR_PARAM_NULLPTR,
+                "places: expected 1 of them, got null");
+    CHECK_FAILS(launch_at(places, nullptr, 1, 16, executor), ACLNN_ERR_PARAM_NULLPTR,
+                "addresses: expected 1 of them, got null");
+    CHECK_FAILS(launch_at(places, addresses, 2, 15, executor), ACLNN_ERR_PARAM_INVALID, "at least 16 bytes, got 15");
+    const aclAttnTensorPlace nowhere[] = {{true, 1, -1}, {false, 0, 7}, {false, SIZE_MAX, INT64_MIN}};
+    for (const aclAttnTensorPlace& place : nowhere) {
+        CHECK_FAILS(launch_at(&place, addresses, 1, 16, executor), ACLNN_ERR_PARAM_INVALID, "where there was none");
+    }
+    CHECK_OK(aclDestroyAclOpExecutor(executor));
+}
+
 // Threads run the same executors at once: a single-use one runs once, a repeatable one every time.
 static void test_threads() {
     constexpr int kThreads = 4;
@@ -238,6 +270,7 @@ int main() {
     test_single_use();
     test_failures_of_tasks();
     test_repeatable();
+    test_launch_at_other_addresses();
     test_threads();
     CHECK_OK(aclrtResetDevice(0));
     CHECK_EQUAL(live_calls.load(), 0);

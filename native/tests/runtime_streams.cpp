@@ -187,6 +187,79 @@ static void test_calls_from_inside_a_task() {
     CHECK_OK(aclrtDestroyStream(inside.stream));
 }
 
+// Two tasks that wait for each other's streams: whoever comes last is refused, and the other one's wait ends.
+struct Embrace {
+    aclrtStream other;
+    std::atomic<int>* arrived;
+    std::atomic<int>* refused;
+    static void run(void* argument) {
+        Embrace* self = static_cast<Embrace*>(argument);
+        aclrtSetDevice(0);
+        ++*self->arrived;
+        while (*self->arrived < 2) std::this_thread::yield();
+        const aclError error = aclrtSynchronizeStream(self->other);
+        *self->refused += error == ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+        aclrtResetDevice(0);
+    }
+};
+
+static void test_tasks_that_wait_for_each_other() {
+    for (int round = 0; round < 20; ++round) {
+        aclrtStream streams[2];
+        for (aclrtStream& stream : streams) CHECK_OK(aclrtCreateStream(&stream));
+        std::atomic<int> arrived{0}, refused{0};
+        Embrace first{streams[1], &arrived, &refused}, second{streams[0], &arrived, &refused};
+        CHECK_OK(aclrtLaunchHostFunc(streams[0], Embrace::run, &first));
+        CHECK_OK(aclrtLaunchHostFunc(streams[1], Embrace::run, &second));
+        CHECK_OK(aclrtSynchronizeStreamWithTimeout(streams[0], 60000));
+        CHECK_OK(aclrtSynchronizeStreamWithTimeout(streams[1], 60000));
+        CHECK_EQUAL(refused.load(), 1);
+        for (aclrtStream stream : streams) CHECK_OK(aclrtDestroyStream(stream));
+    }
+}
+
+// A task waits for a stream that waits for an event behind that task. One of the two waits is refused, whichever began
+// last: the stream's shows when it is synchronised.
+static void test_a_task_and_an_event_that_wait_for_each_other() {
+    struct Waiter {
+        aclrtStream other;
+        Gate gate;
+        aclError error = 0;
+        static void run(void* argument) {
+            Waiter* self = static_cast<Waiter*>(argument);
+            aclrtSetDevice(0);
+            Gate::hold(&self->gate);
+            self->error = aclrtSynchronizeStream(self->other);
+            aclrtResetDevice(0);
+        }
+    };
+    for (const bool waits_first : {true, false}) {
+        aclrtStream stream = nullptr, other = nullptr;
+        aclrtEvent event = nullptr;
+        CHECK_OK(aclrtCreateStream(&stream));
+        CHECK_OK(aclrtCreateStream(&other));
+        CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+        Waiter waiter;
+        waiter.other = other;
+        Gate gate;
+        if (!waits_first) CHECK_OK(aclrtLaunchHostFunc(other, Gate::hold, &gate));
+        CHECK_OK(aclrtLaunchHostFunc(stream, Waiter::run, &waiter));
+        CHECK_OK(aclrtRecordEvent(event, stream));
+        CHECK_OK(aclrtStreamWaitEvent(other, event));
+        waiter.gate.wait_for_arrival();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the wait for the event begins
+        waiter.gate.open();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the wait for the stream begins
+        if (!waits_first) gate.open();
+        CHECK_OK(aclrtSynchronizeStreamWithTimeout(stream, 60000));
+        const aclError other_error = aclrtSynchronizeStreamWithTimeout(other, 60000);
+        CHECK((waiter.error == ACL_ERROR_RT_FEATURE_NOT_SUPPORT) != (other_error == ACL_ERROR_RT_FEATURE_NOT_SUPPORT));
+        CHECK_OK(aclrtDestroyEvent(event));
+        CHECK_OK(aclrtDestroyStream(stream));
+        CHECK_OK(aclrtDestroyStream(other));
+    }
+}
+
 // Many threads submit to, synchronise and query the same few streams: every task runs once, one at a time a stream.
 static void test_many_threads() {
     constexpr int kThreads = 8, kStreams = 3, kRounds = 200;
@@ -264,6 +337,8 @@ int main() {
     test_destruction();
     test_force_ends_waits();
     test_calls_from_inside_a_task();
+    test_tasks_that_wait_for_each_other();
+    test_a_task_and_an_event_that_wait_for_each_other();
     test_many_threads();
     test_destroy_races();
     CHECK_OK(aclrtResetDevice(0));

@@ -43,7 +43,8 @@ LAYERS = (
     ("_inflight",),
     ("device", "memory"),
     ("tensor", "selection"),
-    ("staging",),
+    ("prepared", "staging"),
+    ("placed",),
     ("plan",),
     ("ops.fia_call", "ops.features", "ops.sparse_call", "controls"),
     ("ops.full_quant", "ops.sparse_signatures", "ops.describe_metadata"),
@@ -121,7 +122,7 @@ def test_only_one_module_knows_the_extension_and_one_the_executor() -> None:
     for module in modules():
         text = (PACKAGE / Path(*module.split(".")).with_suffix(".py")).read_text()
         assert ("_native" in text) == (module in ("_lib",)), module
-        assert "aclOpExecutor" not in text or module == "plan", module
+        assert "aclOpExecutor" not in text or module == "prepared", module
         assert "aclGetRecentErrMsg" not in text or module == "errors", module
         assert "def __del__" not in text, module
 

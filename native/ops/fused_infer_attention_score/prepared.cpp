@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/fused_infer_attention_score/largest.h"
+#include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/plan.h"
 #include "ops/fused_infer_attention_score/task.h"
 #include "ops/rule.h"
@@ -41,7 +42,6 @@ class PreparedAttention final : public meta::PreparedCall {
 public:
     PreparedAttention(const Case& c, std::shared_ptr<const Planned> planned)
         : api_(api_name(c.call.version)), input_count_(c.call.inputs), planned_(std::move(planned)) {
-        auto addresses = std::make_shared<Addresses>();
         for (size_t i = 0; i < kInputCount; ++i) {
             const TensorArg& arg = c.call.tensors[i];
             inputs_[i] = place_of(arg.tensor.get());
@@ -49,17 +49,16 @@ public:
         }
         for (size_t i = 0; i < kOutputCount; ++i) outputs_[i] = place_of(c.call.outputs[i].tensor.get());
         if (!c.is_empty) {
-            addresses->extents = extents_of(c);
-            for (const Extent& input : addresses->extents.inputs) {
-                if (input.member < 0) addresses->inputs[input.index] = inputs_[input.index].at(input.address);
+            extents_ = extents_of(c);
+            for (const Extent& input : extents_.inputs) {
+                if (input.member < 0) addresses_.inputs[input.index] = inputs_[input.index].at(input.address);
             }
-            for (const Extent& out : addresses->extents.outputs) {
-                addresses->outputs[out.index] = outputs_[out.index].at(out.address);
+            for (const Extent& out : extents_.outputs) {
+                addresses_.outputs[out.index] = outputs_[out.index].at(out.address);
             }
         }
-        add_members(*c.key, key_, addresses->key);
-        add_members(*c.value, value_, addresses->value);
-        addresses_ = std::move(addresses);
+        add_members(*c.key, key_, addresses_.key);
+        add_members(*c.value, value_, addresses_.value);
     }
 
     uint64_t workspace_bytes() const noexcept override {
@@ -70,9 +69,9 @@ public:
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
         if (was_retargeted_) {
-            if (Finding finding = check_memory(addresses_->extents)) return make_failure(std::move(finding));
+            if (Finding finding = check_memory(extents_)) return make_failure(std::move(finding));
         }
-        if (Finding finding = check_workspace(addresses_->extents, workspace, workspace_bytes())) {
+        if (Finding finding = check_workspace(extents_, workspace, workspace_bytes())) {
             return make_failure(std::move(finding));
         }
         return make_task(planned_, addresses_, workspace);
@@ -84,16 +83,12 @@ public:
             return set_address(is_input ? meta::Side::input : meta::Side::output,
                                is_input ? ir_index : ir_index - input_count_, member, address);
         }
-        // Tasks in flight hold the present addresses, so a change goes to a copy.
-        auto changed = std::make_shared<Addresses>(*addresses_);
-        const bool taken = side == meta::Side::output ? set_output(ir_index, member, address, *changed)
-                           : ir_index == kKey         ? set_member(key_, ir_index, member, address, *changed)
-                           : ir_index == kValue       ? set_member(value_, ir_index, member, address, *changed)
-                                                      : set_input(ir_index, member, address, *changed);
-        if (!taken) return false;
-        addresses_ = std::move(changed);
-        was_retargeted_ = true;
-        return true;
+        const bool taken = side == meta::Side::output ? set_output(ir_index, member, address)
+                           : ir_index == kKey         ? set_member(key_, addresses_.key, ir_index, member, address)
+                           : ir_index == kValue       ? set_member(value_, addresses_.value, ir_index, member, address)
+                                                      : set_input(ir_index, member, address);
+        was_retargeted_ = was_retargeted_ || taken;
+        return taken;
     }
 
     std::string describe() const override {
@@ -116,30 +111,30 @@ private:
         }
     }
 
-    bool set_output(size_t index, int64_t member, void* address, Addresses& to) const {
+    bool set_output(size_t index, int64_t member, void* address) {
         if (index >= kOutputCount || member != -1 || !outputs_[index].takes(address)) return false;
-        to.outputs[index] = outputs_[index].at(address);
-        move(to.extents.outputs, index, -1, address);
+        addresses_.outputs[index] = outputs_[index].at(address);
+        move(extents_.outputs, index, -1, address);
         return true;
     }
 
-    bool set_member(const std::vector<Place>& places, size_t index, int64_t member, void* address,
-                    Addresses& to) const {
+    bool set_member(const std::vector<Place>& places, std::vector<const void*>& to, size_t index, int64_t member,
+                    void* address) {
         if (member < 0 || member >= static_cast<int64_t>(places.size())) return false;
         const Place& place = places[static_cast<size_t>(member)];
         if (!place.takes(address)) return false;
-        (index == kKey ? to.key : to.value)[static_cast<size_t>(member)] = place.at(address);
-        move(to.extents.inputs, index, member, address);
+        to[static_cast<size_t>(member)] = place.at(address);
+        move(extents_.inputs, index, member, address);
         return true;
     }
 
-    bool set_input(size_t index, int64_t member, void* address, Addresses& to) const {
+    bool set_input(size_t index, int64_t member, void* address) {
         if (index >= input_count_ || member != -1) return false;
         bool taken = false;
         const auto set = [&](size_t at) {
             if (!inputs_[at].takes(address)) return;
-            to.inputs[at] = inputs_[at].at(address);
-            move(to.extents.inputs, at, -1, address);
+            addresses_.inputs[at] = inputs_[at].at(address);
+            move(extents_.inputs, at, -1, address);
             taken = true;
         };
         if (!is_half_[index]) set(index);
@@ -156,7 +151,8 @@ private:
     bool is_half_[kInputCount] = {};
     Place outputs_[kOutputCount];
     std::vector<Place> key_, value_;
-    std::shared_ptr<const Addresses> addresses_;
+    Addresses addresses_;
+    Extents extents_;
     bool was_retargeted_ = false;
 };
 

@@ -15,23 +15,24 @@
 namespace acl_attn::ops::fia {
 namespace {
 
-// Calls visit(name, touched) for every tensor that the run touches, inputs first, until one returns a finding.
+// Calls visit(name, touched) for every tensor that the run touches, inputs first, until one returns a finding. name()
+// makes the tensor's name, which good tensors have no need of.
 template <class Visit>
 Finding each_touched(const Case& c, Visit&& visit) {
     for (const Touched& input : touched_inputs(c)) {
-        if (Finding f = visit(input.input_name(), input)) return f;
+        if (Finding f = visit([&] { return input.input_name(); }, input)) return f;
     }
     for (const Touched& output : touched_outputs(c)) {
-        if (Finding f = visit(std::string(kOutputNames[output.index]), output)) return f;
+        if (Finding f = visit([&] { return std::string(kOutputNames[output.index]); }, output)) return f;
     }
     return {};
 }
 
 Finding all_dense(const Case& c) {
-    return each_touched(c, [](const std::string& name, const Touched& touched) -> Finding {
+    return each_touched(c, [](const auto& name, const Touched& touched) -> Finding {
         const meta::Tensor& tensor = *touched.tensor;
         if (touched.may_be_strided || tensor.is_contiguous()) return {};
-        return violated(name, "a contiguous tensor",
+        return violated(name(), "a contiguous tensor",
                         text("strides ", strides_text(tensor), " for shape ", shape_text(tensor)),
                         "copy it to dense memory first");
     });
@@ -39,7 +40,7 @@ Finding all_dense(const Case& c) {
 
 // Two 4-bit elements share a byte, so nothing may begin in the middle of one.
 Finding whole_bytes(const Case& c) {
-    return each_touched(c, [](const std::string& name, const Touched& touched) -> Finding {
+    return each_touched(c, [](const auto& name, const Touched& touched) -> Finding {
         const meta::Tensor& tensor = *touched.tensor;
         if (meta::dtype_bits(tensor.dtype) != 4 || tensor.is_empty()) return {};
         const int64_t last_axis = tensor.rank == 0 ? 1 : tensor.shape[tensor.rank - 1];
@@ -48,24 +49,25 @@ Finding whole_bytes(const Case& c) {
             even = even && (tensor.shape[axis] == 1 || tensor.stride[axis] % 2 == 0);
         }
         if (even) return {};
-        return violated(name, text("an even last axis, even strides and an even offset for ",
+        return violated(name(), text("an even last axis, even strides and an even offset for ",
                                    meta::dtype_name(tensor.dtype)),
                         text("shape ", shape_text(tensor), ", strides ", strides_text(tensor), ", offset ",
                              tensor.offset));
     });
 }
 
-Finding address_fits(const std::string& name, const Extent& extent) {
+template <class Name>
+Finding address_fits(const Name& name, const Extent& extent) {
     if (extent.span.begin == extent.span.end) return {};
-    if (extent.address == nullptr) return violated(name, "the address of its data", "a null address");
+    if (extent.address == nullptr) return violated(name(), "the address of its data", "a null address");
     const size_t excess = reinterpret_cast<uintptr_t>(extent.address) % extent.alignment;
     if (excess != 0) {
-        return violated(name, text("an address that ", extent.alignment, " divides"),
+        return violated(name(), text("an address that ", extent.alignment, " divides"),
                         text("one that is ", excess, " bytes off"));
     }
     const size_t room = runtime::known_room(extent.address);
     if (extent.span.end <= 0 || static_cast<size_t>(extent.span.end) <= room) return {};
-    return violated(name, text("memory for ", extent.span.end, " bytes from its address on"),
+    return violated(name(), text("memory for ", extent.span.end, " bytes from its address on"),
                     text("an address ", room, " bytes before the end of its allocation"));
 }
 
@@ -73,10 +75,10 @@ std::string input_name(const Extent& input) { return Touched{input.index, input.
 
 Finding addresses_fit(const Extents& extents) {
     for (const Extent& input : extents.inputs) {
-        if (Finding f = address_fits(input_name(input), input)) return f;
+        if (Finding f = address_fits([&] { return input_name(input); }, input)) return f;
     }
     for (const Extent& out : extents.outputs) {
-        if (Finding f = address_fits(kOutputNames[out.index], out)) return f;
+        if (Finding f = address_fits([&] { return std::string(kOutputNames[out.index]); }, out)) return f;
     }
     return {};
 }

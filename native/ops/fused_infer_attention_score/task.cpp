@@ -39,19 +39,19 @@ engine::Operands operands_of(const Addresses& a) {
 
 class AttentionTask final : public runtime::Task {
 public:
-    AttentionTask(std::shared_ptr<const Planned> planned, std::shared_ptr<const Addresses> addresses, void* workspace)
-        : planned_(std::move(planned)), addresses_(std::move(addresses)), workspace_(workspace) {}
+    AttentionTask(std::shared_ptr<const Planned> planned, const Addresses& addresses, void* workspace)
+        : planned_(std::move(planned)), addresses_(addresses), workspace_(workspace) {}
 
     runtime::TaskResult run() noexcept override {
         if (planned_->attention == nullptr) return {};
         if (planned_->padding) return run_padded();
         if (planned_->tree.present) return run_tree();
-        return report(planned_->attention->run(operands_of(*addresses_), workspace_));
+        return report(planned_->attention->run(operands_of(addresses_), workspace_));
     }
 
 private:
     int64_t read_size(Input input) const {
-        const void* address = addresses_->inputs[input];
+        const void* address = addresses_.inputs[input];
         return address == nullptr ? 0 : *static_cast<const int64_t*>(address);
     }
 
@@ -68,7 +68,7 @@ private:
                 own.reset(new char[attention->workspace_bytes()]);
                 workspace = own.get();
             }
-            return report(attention->run(operands_of(*addresses_), workspace));
+            return report(attention->run(operands_of(addresses_), workspace));
         } catch (...) {
             return out_of_memory();
         }
@@ -76,7 +76,7 @@ private:
 
     runtime::TaskResult run_tree() const noexcept {
         try {
-            engine::Operands operands = operands_of(*addresses_);
+            engine::Operands operands = operands_of(addresses_);
             const std::vector<uint8_t> mask = expand(planned_->tree, planned_->facts.problem, operands.mask);
             operands.mask = mask.data();
             return report(planned_->attention->run(operands, workspace_));
@@ -109,7 +109,7 @@ private:
     }
 
     std::shared_ptr<const Planned> planned_;
-    std::shared_ptr<const Addresses> addresses_;
+    const Addresses addresses_;
     void* workspace_;
 };
 
@@ -128,9 +128,9 @@ std::unique_ptr<runtime::Task> make_failure(Finding finding) {
     return std::make_unique<FailingTask>(std::move(finding));
 }
 
-std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
-                                         std::shared_ptr<const Addresses> addresses, void* workspace) {
-    return std::make_unique<AttentionTask>(std::move(planned), std::move(addresses), workspace);
+std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,
+                                         void* workspace) {
+    return std::make_unique<AttentionTask>(std::move(planned), addresses, workspace);
 }
 
 }  // namespace acl_attn::ops::fia

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/attention.h"
+#include "ops/fused_infer_attention_score/call.h"
 #include "ops/fused_infer_attention_score/describe.h"
-#include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/padding.h"
 #include "ops/fused_infer_attention_score/tree.h"
 #include "ops/finding.h"
@@ -25,16 +25,15 @@ struct Planned {
     TreeMask tree;
 };
 
-// Addresses of first elements. Never changed once a task may hold them.
+// Addresses of first elements. Each task has its own copy.
 struct Addresses {
     const void* inputs[kInputCount] = {};
     std::vector<const void*> key, value;
     void* outputs[kOutputCount] = {};
-    Extents extents;
 };
 
-std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
-                                         std::shared_ptr<const Addresses> addresses, void* workspace);
+std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,
+                                         void* workspace);
 
 // A run that is known to end with this.
 std::unique_ptr<runtime::Task> make_failure(Finding finding);

@@ -21,25 +21,23 @@ class PreparedMetadata final : public meta::PreparedCall {
 public:
     explicit PreparedMetadata(const MetadataCase& c)
         : plan_(std::make_shared<const MetadataPlan>(make_metadata_plan(c))) {
-        auto addresses = std::make_shared<MetadataAddresses>();
-        addresses->regions = regions_of(c);
+        regions_ = regions_of(c);
         for (size_t i = 0; i < kInputCount; ++i) inputs_[i] = place_of(c.call.tensors[i].tensor.get());
         output_ = place_of(c.metadata);
-        for (const Region& region : addresses->regions.inputs) {
-            addresses->inputs[region.index] = static_cast<const int32_t*>(inputs_[region.index].at(region.address));
+        for (const Region& region : regions_.inputs) {
+            addresses_.inputs[region.index] = static_cast<const int32_t*>(inputs_[region.index].at(region.address));
         }
-        addresses->words = static_cast<uint32_t*>(output_.at(c.metadata->data));
-        addresses_ = std::move(addresses);
+        addresses_.words = static_cast<uint32_t*>(output_.at(c.metadata->data));
     }
 
     uint64_t workspace_bytes() const noexcept override { return 0; }
 
     // Addresses may have been changed since the rules looked at them.
     std::unique_ptr<runtime::Task> bind(void*) const override {
-        if (Finding finding = named(check_addresses(addresses_->regions), "HOST-C-52")) {
+        if (Finding finding = named(check_addresses(regions_), "HOST-C-52")) {
             return make_failure(std::move(finding));
         }
-        if (Finding finding = named(check_apart(addresses_->regions), "HOST-C-53")) {
+        if (Finding finding = named(check_apart(regions_), "HOST-C-53")) {
             return make_failure(std::move(finding));
         }
         return make_metadata_task(plan_, addresses_);
@@ -53,18 +51,16 @@ public:
                                                                       : std::size(kQuantSignature);
         const bool is_output = ir_index == (side == meta::Side::either ? inputs : 0) && side != meta::Side::input;
         if (is_input ? !inputs_[input].takes(address) : !is_output || !output_.takes(address)) return false;
-        auto changed = std::make_shared<MetadataAddresses>(*addresses_);
         if (is_input) {
-            for (Region& region : changed->regions.inputs) {
+            for (Region& region : regions_.inputs) {
                 if (region.index != input) continue;
                 region.address = address;
-                changed->inputs[input] = static_cast<const int32_t*>(inputs_[input].at(address));
+                addresses_.inputs[input] = static_cast<const int32_t*>(inputs_[input].at(address));
             }
         } else {
-            changed->regions.outputs.front().address = address;
-            changed->words = static_cast<uint32_t*>(output_.at(address));
+            regions_.outputs.front().address = address;
+            addresses_.words = static_cast<uint32_t*>(output_.at(address));
         }
-        addresses_ = std::move(changed);
         return true;
     }
 
@@ -78,7 +74,8 @@ private:
     std::shared_ptr<const MetadataPlan> plan_;
     Place inputs_[kInputCount];
     Place output_;
-    std::shared_ptr<const MetadataAddresses> addresses_;
+    MetadataAddresses addresses_;
+    Regions regions_;
 };
 
 }  // namespace

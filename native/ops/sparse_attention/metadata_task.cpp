@@ -39,15 +39,15 @@ LengthSource row_source(const MetadataCase& c, bool present, Input totals, Input
 // The words are written only when all is known, so that a failing call leaves them alone.
 class MetadataTask final : public runtime::Task {
 public:
-    MetadataTask(std::shared_ptr<const MetadataPlan> plan, std::shared_ptr<const MetadataAddresses> addresses)
-        : plan_(std::move(plan)), addresses_(std::move(addresses)) {}
+    MetadataTask(std::shared_ptr<const MetadataPlan> plan, const MetadataAddresses& addresses)
+        : plan_(std::move(plan)), addresses_(addresses) {}
 
     runtime::TaskResult run() noexcept override {
         return guarded_result([&] { return compute(); });
     }
 
 private:
-    const int32_t* ints(Input input) const { return addresses_->inputs[input]; }
+    const int32_t* ints(Input input) const { return addresses_.inputs[input]; }
 
     LengthSources sources() const {
         LengthSources s = plan_->lengths;
@@ -108,15 +108,15 @@ private:
                                               ints(kOriTopkLength), ints(kCmpTopkLength)));
             if (plan_->is_cmp_length_open) sequences.back().cmp = kUnknownLength;
         }
-        write_task_list(plan_->rules, sequences, addresses_->words);
+        write_task_list(plan_->rules, sequences, addresses_.words);
         write_stamp(stamp_of(plan_->op, plan_->rules, plan_->layout_q == Layout::tnd,
                              static_cast<int>(plan_->layout_kv), lengths),
-                    addresses_->words);
+                    addresses_.words);
         return {};
     }
 
     std::shared_ptr<const MetadataPlan> plan_;
-    std::shared_ptr<const MetadataAddresses> addresses_;
+    const MetadataAddresses addresses_;
 };
 
 }  // namespace
@@ -163,8 +163,8 @@ MetadataPlan make_metadata_plan(const MetadataCase& c) {
 }
 
 std::unique_ptr<runtime::Task> make_metadata_task(std::shared_ptr<const MetadataPlan> plan,
-                                                  std::shared_ptr<const MetadataAddresses> addresses) {
-    return std::make_unique<MetadataTask>(std::move(plan), std::move(addresses));
+                                                  const MetadataAddresses& addresses) {
+    return std::make_unique<MetadataTask>(std::move(plan), addresses);
 }
 
 }  // namespace acl_attn::ops::sparse

@@ -26,13 +26,13 @@ struct MetadataPlan {
 };
 MetadataPlan make_metadata_plan(const MetadataCase& subject);
 
+// Each task has its own copy.
 struct MetadataAddresses {
     const int32_t* inputs[kInputCount] = {};
     uint32_t* words = nullptr;
-    Regions regions;
 };
 
 std::unique_ptr<runtime::Task> make_metadata_task(std::shared_ptr<const MetadataPlan> plan,
-                                                  std::shared_ptr<const MetadataAddresses> addresses);
+                                                  const MetadataAddresses& addresses);
 
 }  // namespace acl_attn::ops::sparse

@@ -14,14 +14,11 @@ namespace {
 class PreparedSparse final : public meta::PreparedCall {
 public:
     PreparedSparse(const Case& c, std::shared_ptr<const Planned> planned) : planned_(std::move(planned)) {
-        auto addresses = std::make_shared<Addresses>();
-        addresses->regions = regions_of(c);
+        regions_ = regions_of(c);
         for (size_t i = 0; i < kInputCount; ++i) inputs_[i] = place_of(c.call.tensors[i].tensor.get());
         for (size_t i = 0; i < kOutputCount; ++i) outputs_[i] = place_of(c.call.outputs[i].tensor.get());
-        for (const Region& r : addresses->regions.inputs) addresses->inputs[r.index] = inputs_[r.index].at(r.address);
-        for (const Region& r : addresses->regions.outputs)
-            addresses->outputs[r.index] = outputs_[r.index].at(r.address);
-        addresses_ = std::move(addresses);
+        for (const Region& r : regions_.inputs) addresses_.inputs[r.index] = inputs_[r.index].at(r.address);
+        for (const Region& r : regions_.outputs) addresses_.outputs[r.index] = outputs_[r.index].at(r.address);
     }
 
     uint64_t workspace_bytes() const noexcept override {
@@ -32,14 +29,14 @@ public:
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
         if (was_retargeted_) {
-            if (Finding finding = named(check_addresses(addresses_->regions), "HOST-C-52")) {
+            if (Finding finding = named(check_addresses(regions_), "HOST-C-52")) {
                 return make_failure(std::move(finding));
             }
-            if (Finding finding = named(check_apart(addresses_->regions), "HOST-C-53")) {
+            if (Finding finding = named(check_apart(regions_), "HOST-C-53")) {
                 return make_failure(std::move(finding));
             }
         }
-        if (Finding finding = check_workspace(addresses_->regions, workspace, workspace_bytes())) {
+        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes())) {
             return make_failure(std::move(finding));
         }
         return make_task(planned_, addresses_, workspace);
@@ -65,21 +62,16 @@ private:
         return count;
     }
 
-    // Tasks in flight hold the present addresses, so a change goes to a copy. Tensors that a run does not touch take an
-    // address, too, and stay untouched.
+    // Tensors that a run does not touch take an address, too, and stay untouched.
     bool set_input(Input input, void* address) {
         if (!inputs_[input].takes(address)) return false;
-        auto changed = std::make_shared<Addresses>(*addresses_);
-        move(changed->regions.inputs, input, address, changed->inputs[input], inputs_[input]);
-        addresses_ = std::move(changed);
+        move(regions_.inputs, input, address, addresses_.inputs[input], inputs_[input]);
         return true;
     }
 
     bool set_output(Output output, void* address) {
         if (!outputs_[output].takes(address)) return false;
-        auto changed = std::make_shared<Addresses>(*addresses_);
-        move(changed->regions.outputs, output, address, changed->outputs[output], outputs_[output]);
-        addresses_ = std::move(changed);
+        move(regions_.outputs, output, address, addresses_.outputs[output], outputs_[output]);
         return true;
     }
 
@@ -96,7 +88,8 @@ private:
     std::shared_ptr<const Planned> planned_;
     Place inputs_[kInputCount];
     Place outputs_[kOutputCount];
-    std::shared_ptr<const Addresses> addresses_;
+    Addresses addresses_;
+    Regions regions_;
     bool was_retargeted_ = false;
 };
 

@@ -43,8 +43,8 @@ LengthSources with_addresses(LengthSources sources, const Addresses& a) {
 
 class SparseTask final : public runtime::Task {
 public:
-    SparseTask(std::shared_ptr<const Planned> planned, std::shared_ptr<const Addresses> addresses, void* workspace)
-        : planned_(std::move(planned)), addresses_(std::move(addresses)), workspace_(workspace) {}
+    SparseTask(std::shared_ptr<const Planned> planned, const Addresses& addresses, void* workspace)
+        : planned_(std::move(planned)), addresses_(addresses), workspace_(workspace) {}
 
     runtime::TaskResult run() noexcept override {
         if (planned_->attention == nullptr) return {};
@@ -53,7 +53,7 @@ public:
 
 private:
     Finding compute() const {
-        const Addresses& a = *addresses_;
+        const Addresses& a = addresses_;
         std::vector<SequenceLengths> lengths;
         if (Finding finding = read_lengths(with_addresses(planned_->lengths, a), lengths)) return finding;
         if (Finding finding = check_metadata(*planned_, lengths, ints(a, kOriTopkLength), ints(a, kCmpTopkLength),
@@ -67,7 +67,7 @@ private:
     }
 
     std::shared_ptr<const Planned> planned_;
-    std::shared_ptr<const Addresses> addresses_;
+    const Addresses addresses_;
     void* workspace_;
 };
 
@@ -86,9 +86,9 @@ std::unique_ptr<runtime::Task> make_failure(Finding finding) {
     return std::make_unique<FailingTask>(std::move(finding));
 }
 
-std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
-                                         std::shared_ptr<const Addresses> addresses, void* workspace) {
-    return std::make_unique<SparseTask>(std::move(planned), std::move(addresses), workspace);
+std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,
+                                         void* workspace) {
+    return std::make_unique<SparseTask>(std::move(planned), addresses, workspace);
 }
 
 }  // namespace acl_attn::ops::sparse

@@ -12,15 +12,14 @@
 
 namespace acl_attn::ops::sparse {
 
-// Addresses of first elements. Never changed once a task may hold them.
+// Addresses of first elements. Each task has its own copy.
 struct Addresses {
     const void* inputs[kInputCount] = {};
     void* outputs[kOutputCount] = {};
-    Regions regions;
 };
 
-std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned,
-                                         std::shared_ptr<const Addresses> addresses, void* workspace);
+std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,
+                                         void* workspace);
 
 // A run that is known to end with this.
 std::unique_ptr<runtime::Task> make_failure(Finding finding);
