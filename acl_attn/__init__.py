@@ -47,6 +47,7 @@ from .ops.kv_quant_sparse_attn_sharedkv import kv_quant_sparse_attn_sharedkv, kv
 from .ops.sparse_flash_mla import sparse_flash_mla, sparse_flash_mla_metadata
 from .ops.sparse_plan import SparsePlan
 from .report import Problem, Report
+from .selection import TargetInfo, targets, use
 from .stored import StoredCall, load_call, save_call
 from .tensor import Spec, Tensor
 
@@ -84,6 +85,7 @@ __all__ = [
     "Spec",
     "StoredCall",
     "Stream",
+    "TargetInfo",
     "Tensor",
     "UnsupportedError",
     "allowed_block_sizes",
@@ -116,6 +118,8 @@ __all__ = [
     "sparse_flash_mla",
     "sparse_flash_mla_metadata",
     "supports",
+    "targets",
+    "use",
 ]
 
 __version__: str

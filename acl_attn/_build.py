@@ -5,7 +5,8 @@
 Runs at build time only (see ``CMakeLists.txt`` beside this file). The headers are the one copy of every prototype: the
 preprocessed headers are the cffi declarations, and the same headers are included by the generated source. That source
 *defines* each function as a forwarder through a table of addresses filled at run time by ``dlopen``/``dlsym``, so that
-nothing of any target is linked, and a forwarder that differs from its header is a compile error.
+nothing of any target is linked, and a forwarder that differs from its header is a compile error. There is a table for
+each target; which one counts is a matter of the calling thread (see ``_glue.h``).
 """
 
 from __future__ import annotations
@@ -78,24 +79,36 @@ def functions(declarations: str) -> Iterator[c_ast.Decl]:
             yield node
 
 
+def groups(include: Path) -> dict[str, str]:
+    """Map each function to the folder of its header: who provides it depends on that where libraries are split."""
+    found = {}
+    for header in headers(include):
+        text = re.sub(r"/\*.*?\*/|^\s*#.*?$", "", Path(include, header).read_text(), flags=re.DOTALL | re.MULTILINE)
+        for name in re.findall(r"ACL_FUNC_VISIBILITY\s[^;({]*?\b(\w+)\s*\(", text):
+            found[name] = header.split("/", maxsplit=1)[0]
+    return found
+
+
 def forwarder(index: int, declaration: c_ast.Decl) -> str:
     """Write the C definition of a function that jumps to its address in the table."""
     arguments = declaration.type.args.params if declaration.type.args else []
     passed = ", ".join(argument.name for argument in arguments if argument.name)
-    call = f"((__typeof__(&{declaration.name}))acl_attn_bound[{index}])({passed})"
+    call = f"((__typeof__(&{declaration.name}))acl_attn_bound)({passed})"
     result = declaration.type.type
     names = result.type.names if isinstance(result, c_ast.TypeDecl) and hasattr(result.type, "names") else []
     if names == ["void"]:
-        body = f"if (acl_attn_bound[{index}] != NULL) {call};"
+        body = f"if (acl_attn_bound != NULL) {call};"
     else:
         unbound = _UNBOUND if _STATUS_TYPES.intersection(names) else "0"
-        body = f"return acl_attn_bound[{index}] != NULL ? {call} : {unbound};"
-    return f"{c_generator.CGenerator().visit(declaration)}\n{{\n    {body}\n}}\n"
+        body = f"return acl_attn_bound != NULL ? {call} : {unbound};"
+    fetch = f"void *acl_attn_bound = acl_attn_table[{index}];"  # a name that no parameter has
+    return f"{c_generator.CGenerator().visit(declaration)}\n{{\n    {fetch}\n    {body}\n}}\n"
 
 
 def generate(include: Path, compiler: str) -> cffi.FFI:
     """Build the cffi description of the extension module."""
     found = list(functions(preprocess(include, compiler)[0]))
+    group = groups(include)
     source = [
         "#include <dlfcn.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n",
         # The forwarders must stay private: exported, they would stand before the functions they forward to.
@@ -103,9 +116,10 @@ def generate(include: Path, compiler: str) -> cffi.FFI:
         *(f'#include "{header}"\n' for header in headers(include)),
         f'#include "{_HERE / "_glue.h"}"\n\n',
         f"enum {{ SYMBOL_COUNT = {len(found)} }};\n",
-        "static void *acl_attn_bound[SYMBOL_COUNT];\n",
-        "static const char *const names[SYMBOL_COUNT] = {\n",
-        *(f'    "{declaration.name}",\n' for declaration in found),
+        "static void *acl_attn_tables[ACL_ATTN_TARGET_COUNT][SYMBOL_COUNT];\n",
+        "static _Thread_local void **acl_attn_table = acl_attn_tables[0];\n",
+        "static const struct { const char *name, *group; } symbols[SYMBOL_COUNT] = {\n",
+        *(f'    {{"{declaration.name}", "{group[declaration.name]}"}},\n' for declaration in found),
         "};\n\n",
         *(forwarder(index, declaration) for index, declaration in enumerate(found)),
         f'\n#include "{_HERE / "_glue.c"}"\n',

@@ -3,24 +3,62 @@
  *
  * Part of the generated source of acl_attn._native, behind the public headers and the table that _build.py writes:
  *   enum { SYMBOL_COUNT = ... };
- *   static void *acl_attn_bound[SYMBOL_COUNT];
- *   static const char *const names[SYMBOL_COUNT];
+ *   static void *acl_attn_tables[ACL_ATTN_TARGET_COUNT][SYMBOL_COUNT];
+ *   static _Thread_local void **acl_attn_table;
+ *   static const struct { const char *name, *group; } symbols[SYMBOL_COUNT];
  */
-int acl_attn_bind(const char *path, bool loaded_only, char *message, size_t size)
+void *acl_attn_open(const char *path, bool loaded_only, bool is_global, char *message, size_t size)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | (loaded_only ? RTLD_NOLOAD : 0));
+    int scope = is_global ? RTLD_GLOBAL : RTLD_LOCAL;
+    void *library = dlopen(path, RTLD_NOW | scope | (loaded_only ? RTLD_NOLOAD : 0));
     if (library == NULL) {
         const char *text = dlerror();
         snprintf(message, size, "%s", text != NULL ? text : "not loaded");
-        return -1;
     }
-    int bound = 0;
-    for (int i = 0; i < SYMBOL_COUNT; ++i) {
-        if (acl_attn_bound[i] == NULL && (acl_attn_bound[i] = dlsym(library, names[i])) != NULL) {
-            ++bound;
-        }
+    return library;
+}
+
+static bool is_entry(int target, int symbol)
+{
+    return target >= 0 && target < ACL_ATTN_TARGET_COUNT && symbol >= 0 && symbol < SYMBOL_COUNT;
+}
+
+bool acl_attn_exports(void *library, int symbol)
+{
+    return is_entry(0, symbol) && library != NULL && dlsym(library, symbols[symbol].name) != NULL;
+}
+
+bool acl_attn_bind(int target, int symbol, void *library)
+{
+    if (!is_entry(target, symbol) || library == NULL) {
+        return false;
     }
-    return bound;
+    void **entry = &acl_attn_tables[target][symbol];
+    if (*entry == NULL) {
+        *entry = dlsym(library, symbols[symbol].name);
+    }
+    return *entry != NULL;
+}
+
+bool acl_attn_share(int target, int symbol, int other)
+{
+    if (!is_entry(target, symbol) || !is_entry(other, symbol)) {
+        return false;
+    }
+    void **entry = &acl_attn_tables[target][symbol];
+    if (*entry == NULL) {
+        *entry = acl_attn_tables[other][symbol];
+    }
+    return *entry != NULL;
+}
+
+int acl_attn_select(int target)
+{
+    int before = (int)((acl_attn_table - acl_attn_tables[0]) / SYMBOL_COUNT);
+    if (target >= 0 && target < ACL_ATTN_TARGET_COUNT) {
+        acl_attn_table = acl_attn_tables[target];
+    }
+    return before;
 }
 
 int acl_attn_symbol_count(void)
@@ -28,16 +66,21 @@ int acl_attn_symbol_count(void)
     return SYMBOL_COUNT;
 }
 
-const char *acl_attn_symbol_name(int index)
+const char *acl_attn_symbol_name(int symbol)
 {
-    return index >= 0 && index < SYMBOL_COUNT ? names[index] : NULL;
+    return is_entry(0, symbol) ? symbols[symbol].name : NULL;
 }
 
-const char *acl_attn_symbol_library(int index)
+const char *acl_attn_symbol_group(int symbol)
+{
+    return is_entry(0, symbol) ? symbols[symbol].group : NULL;
+}
+
+const char *acl_attn_symbol_library(int target, int symbol)
 {
     Dl_info info;
-    if (index < 0 || index >= SYMBOL_COUNT || acl_attn_bound[index] == NULL ||
-        dladdr(acl_attn_bound[index], &info) == 0) {
+    if (!is_entry(target, symbol) || acl_attn_tables[target][symbol] == NULL ||
+        dladdr(acl_attn_tables[target][symbol], &info) == 0) {
         return NULL;
     }
     return info.dli_fname;

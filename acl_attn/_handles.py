@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+from ._process import on_device
 from .errors import AclAttnWarning, ClosedError, recent_message
 
 if TYPE_CHECKING:
@@ -20,12 +21,16 @@ __all__ = ["Closing", "Handle", "adopt", "destroy"]
 ClosingT = TypeVar("ClosingT", bound="Closing")
 
 
-def destroy(destructor: Callable[[ffi.CData], int], pointer: ffi.CData) -> None:
-    """Destroy a C object where nothing can be raised: a failure becomes a warning, and the object leaks."""
+def destroy(device: int, destructor: Callable[[ffi.CData], int], pointer: ffi.CData) -> None:
+    """Destroy a C object of a device where nothing can be raised: a failure becomes a warning, and the object leaks."""
+    problem = on_device(device, _destroy, destructor, pointer)
+    if problem:
+        warnings.warn(f"an object was not released: {problem}", AclAttnWarning, stacklevel=2)
+
+
+def _destroy(destructor: Callable[[ffi.CData], int], pointer: ffi.CData) -> str:
     status = destructor(pointer)
-    if status:
-        detail = recent_message() or f"status {status}"
-        warnings.warn(f"an object was not released: {detail}", AclAttnWarning, stacklevel=2)
+    return (recent_message() or f"status {status}") if status else ""
 
 
 class Single:

@@ -15,12 +15,12 @@ from typing import Any
 
 from ._handles import destroy
 from ._lib import ffi, lib
-from ._process import reset_after_fork
+from ._process import on_device, reset_after_fork, use_device
 from .errors import check
 
 __all__ = ["drain", "keep", "release_finished"]
 
-_Entry = tuple[Any, tuple[object, ...]]  # the event, and what it guards
+_Entry = tuple[int, Any, tuple[object, ...]]  # the device, the event on it, and what it guards
 
 
 class _Registry:
@@ -42,17 +42,21 @@ reset_after_fork(_registry)
 def keep(stream: ffi.CData, *objects: object) -> None:
     """Hold references until the stream has passed everything queued on it so far."""
     release_finished()
+    device = use_device()
     slot = ffi.new("aclrtEvent *")
-    check(lib.aclrtCreateEventExWithFlag(slot, lib.ACL_EVENT_SYNC), "aclrtCreateEventExWithFlag")
+    status = lib.aclrtCreateEventExWithFlag(slot, lib.ACL_EVENT_SYNC)
+    if status == lib.ACL_ATTN_STATUS_UNBOUND:  # older CANN: an event that holds a hardware id while it lives
+        status = lib.aclrtCreateEvent(slot)
+    check(status, "aclrtCreateEventExWithFlag")
     event = slot[0]
     status = lib.aclrtRecordEvent(event, stream)
     if status:
         # The call itself was queued. Without an event the only safe moment to let go is when the stream is idle.
         lib.aclrtSynchronizeStream(stream)
-        destroy(lib.aclrtDestroyEvent, event)
+        destroy(device, lib.aclrtDestroyEvent, event)
         return
     with _registry.lock:
-        _registry.entries.append((event, objects))
+        _registry.entries.append((device, event, objects))
         if not _registry.is_watched:
             _registry.is_watched = True
             # At exit, worker threads must be done before Python frees the arrays they use.
@@ -68,7 +72,7 @@ def release_finished() -> None:
     with _registry.lock:
         waiting: deque[_Entry] = deque()
         for entry in _registry.entries:
-            failed = lib.aclrtQueryEventStatus(entry[0], status)
+            failed = on_device(entry[0], lib.aclrtQueryEventStatus, entry[1], status)
             finished = failed or status[0] == lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
             (done if finished else waiting).append(entry)
         _registry.entries = waiting
@@ -82,13 +86,13 @@ def drain() -> None:
             entries, _registry.entries = list(_registry.entries), deque()
         if not entries:
             return
-        for event, _ in entries:
-            lib.aclrtSynchronizeEvent(event)
+        for device, event, _ in entries:
+            on_device(device, lib.aclrtSynchronizeEvent, event)
         _release(entries)
 
 
 def _release(entries: list[_Entry]) -> None:
     # Outside the lock: letting go may run any finalizer.
-    for event, _ in entries:
-        destroy(lib.aclrtDestroyEvent, event)
+    for device, event, _ in entries:
+        destroy(device, lib.aclrtDestroyEvent, event)
     entries.clear()

@@ -1,33 +1,39 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""Find and load a target, once, at first use.
+"""The compiled extension, and how libraries get behind it.
 
-The only module that knows the compiled extension: everything else takes ``ffi`` and ``lib`` from here. Importing it
-loads no target; until `load` has run, every function of ``lib`` answers that it is not bound.
+The only module that knows the extension: everything else takes ``ffi`` and ``lib`` from here. Importing it loads
+nothing; a function of ``lib`` of which the thread's target has no address answers that it is not bound.
 """
 
 from __future__ import annotations
 
 import os
-import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import _native
 from ._native import ffi, lib
-from .profiles import wrong_choice
 
-__all__ = ["Attempt", "Target", "TargetNotLoadedError", "ffi", "get_include", "get_library", "lib", "load", "text"]
+__all__ = [
+    "INSTALLED",
+    "Attempt",
+    "Symbol",
+    "bind",
+    "ffi",
+    "get_include",
+    "get_library",
+    "lib",
+    "open_library",
+    "selected",
+    "symbols",
+    "text",
+]
 
 # Beside the extension and not beside this file: in an editable install the two live in different directories.
-_INSTALLED = Path(_native.__file__).resolve().parent
-
-# The libraries of each target, in the order in which they are asked for a function.
-_TARGETS = {"host": ("libacl_attn.so",)}
-
-
-class TargetNotLoadedError(Exception):
-    """No library of the target could be loaded; `errors` turns it into the public exception."""
+INSTALLED = Path(_native.__file__).resolve().parent
 
 
 @dataclass(frozen=True)
@@ -39,75 +45,52 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Target:
-    """A loaded target."""
+class Symbol:
+    """A function of the headers."""
 
+    number: int
     name: str
-    libraries: tuple[str, ...]
-    missing: tuple[str, ...]
-    attempts: tuple[Attempt, ...]
+    group: str  # folder of its header
+
+    def library(self, target: int) -> str:
+        """Path of the library that has it; empty if none of the target's does."""
+        return text(lib.acl_attn_symbol_library(target, self.number))
 
 
-_lock = threading.Lock()
-_loaded: Target | None = None
+def symbols() -> list[Symbol]:
+    """List the functions of all headers."""
+    return [
+        Symbol(number, text(lib.acl_attn_symbol_name(number)), text(lib.acl_attn_symbol_group(number)))
+        for number in range(lib.acl_attn_symbol_count())
+    ]
 
 
-def load() -> Target:
-    """Load the target named by ``ACL_ATTN_TARGET`` (default ``host``) if none is loaded yet.
-
-    A library that the process has already, such as one linked by a C++ program that embeds Python, is taken in
-    preference to the bundled one: two copies would not know each other's handles.
-    """
-    global _loaded  # noqa: PLW0603 - a process has one target
-    if _loaded is None:
-        with _lock:
-            if _loaded is None:
-                _loaded = _load(os.environ.get("ACL_ATTN_TARGET", "host"))
-    return _loaded
-
-
-def _load(name: str) -> Target:
-    if name not in _TARGETS:
-        known = ", ".join(sorted(_TARGETS))
-        raise TargetNotLoadedError(f"ACL_ATTN_TARGET: expected one of {known}, got {name!r}; unset it to use host")
-    if problem := wrong_choice():
-        raise TargetNotLoadedError(problem)
-    attempts: list[Attempt] = []
-    for library in _TARGETS[name]:
-        if not any(_bind(path, loaded_only, attempts) for path, loaded_only in _places(library)):
-            tried = "\n".join(f"  {attempt.path}: {attempt.outcome}" for attempt in attempts)
-            raise TargetNotLoadedError(f"no library of target {name!r} could be loaded; tried\n{tried}")
-    provider = {text(lib.acl_attn_symbol_name(i)): lib.acl_attn_symbol_library(i) for i in _symbols()}
-    return Target(
-        name=name,
-        libraries=tuple(dict.fromkeys(text(path) for path in provider.values() if path)),
-        missing=tuple(symbol for symbol, path in provider.items() if not path),
-        attempts=tuple(attempts),
-    )
-
-
-def _places(library: str) -> list[tuple[str, bool]]:
-    """List the paths to try, each with whether only a copy that is loaded already counts."""
-    chosen = os.environ.get("ACL_ATTN_LIBRARY")
-    if chosen:
-        return [(chosen, False)]
-    return [(library, True), (str(get_library()), False)]
-
-
-def _bind(path: str, loaded_only: bool, attempts: list[Attempt]) -> bool:
+def open_library(
+    path: str, attempts: list[Attempt], *, loaded_only: bool = False, is_global: bool = False
+) -> ffi.CData | None:
+    """Load a library, or only find it with `loaded_only`; None if that can't be. What came of it joins `attempts`."""
     message = ffi.new("char[]", 1024)
-    bound = lib.acl_attn_bind(os.fsencode(path), loaded_only, message, len(message))
-    if bound > 0:
+    library = lib.acl_attn_open(os.fsencode(path), loaded_only, is_global, message, len(message))
+    if library:
         attempts.append(Attempt(path, "already in the process" if loaded_only else "loaded"))
-    elif bound == 0:
-        attempts.append(Attempt(path, "loaded, but exports none of the functions"))
-    else:
-        attempts.append(Attempt(path, "not in the process" if loaded_only else text(message)))
-    return bool(bound > 0)
+        return library
+    attempts.append(Attempt(path, "not in the process" if loaded_only else text(message)))
+    return None
 
 
-def _symbols() -> range:
-    return range(lib.acl_attn_symbol_count())
+def bind(target: int, library: ffi.CData, wanted: Iterable[Symbol]) -> int:
+    """Take functions that the target lacks from a library; say how many of them it has now."""
+    return sum(lib.acl_attn_bind(target, symbol.number, library) for symbol in wanted)
+
+
+@contextmanager
+def selected(target: int) -> Iterator[None]:
+    """Let the thread call a target's functions for a while, whatever its device is."""
+    before = lib.acl_attn_select(target)
+    try:
+        yield
+    finally:
+        lib.acl_attn_select(before)
 
 
 def text(pointer: ffi.CData) -> str:
@@ -133,7 +116,7 @@ def get_include() -> Path:
     >>> (acl_attn.get_include() / "acl" / "acl.h").exists()
     True
     """
-    return _INSTALLED / "include"
+    return INSTALLED / "include"
 
 
 def get_library() -> Path:
@@ -154,4 +137,4 @@ def get_library() -> Path:
     >>> acl_attn.get_library().name
     'libacl_attn.so'
     """
-    return _INSTALLED / "lib" / "libacl_attn.so"
+    return INSTALLED / "lib" / "libacl_attn.so"

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._lib import selected
+from ._targets import HOST
 from .device import names_in_force
 from .errors import AclAttnError, invalid
 from .ops import fia_judge, sparse_judge  # noqa: F401 - register their operators
@@ -65,14 +67,16 @@ def check(operator: str, /, *, profile: str | None = None, rules: str | None = N
 def check_arguments(operator: str, call: dict[str, Any], *, profile: str | None, rules: str | None) -> Report:
     """Do what `check` does with arguments of any name: those out of a file may be called ``profile``, too."""
     judged = operator_named(operator)
-    options = options_of(profile, rules)
+    options_of(profile, rules)  # refuses wrong names
     profile_in_force, rules_in_force = names_in_force()
     names = (profile or profile_in_force, rules or rules_in_force)
-    try:
-        found = judged.judge(call, options)
-    except AclAttnError as refusal:
-        return report_of_refusal(operator, *names, refusal)
-    return read_report(operator, *names, found)
+    options = options_of(*names)
+    with selected(HOST):  # whose the rules are, whatever target calls run on
+        try:
+            found = judged.judge(call, options)
+        except AclAttnError as refusal:
+            return report_of_refusal(operator, *names, refusal)
+        return read_report(operator, *names, found)
 
 
 def operator_named(name: str) -> JudgedOperator:

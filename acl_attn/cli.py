@@ -13,6 +13,7 @@ from ._lib import get_include, get_library
 from .cli_calls import add_call_commands
 from .env import Environment, environment
 from .errors import AclAttnError
+from .selection import TargetInfo
 
 __all__ = ["main"]
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="acl-attn", description="Fused attention operators of Ascend, from Python.")
     commands = parser.add_subparsers(dest="command", required=True)
-    env = commands.add_parser("env", help="print versions, target, profile, processor features, threads and libraries")
+    env = commands.add_parser("env", help="print versions, targets, profile, processor features, threads and libraries")
     env.add_argument("--json", action="store_true", help="print it as JSON")
     env.set_defaults(run=_env)
     config = commands.add_parser("config", help="print where C and C++ programs find headers and library")
@@ -66,6 +67,14 @@ def _config(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
     return 0
 
 
+def _in_words(target: TargetInfo) -> str:
+    if target.problem:
+        return f"not available: {target.problem}"
+    versions = ", ".join(f"{package} {version}" for package, version in target.versions.items())
+    chips = f"{target.devices} x {target.soc_name or 'chip without a name'}" if target.devices else ""
+    return "; ".join(part for part in ("available", chips, target.root, versions) if part)
+
+
 def _lines(found: Environment) -> Iterator[str]:
     packages = ", ".join(f"{name} {version}" for name, version in found.packages.items())
     targets = ", ".join(
@@ -74,6 +83,8 @@ def _lines(found: Environment) -> Iterator[str]:
     )
     yield f"acl_attn      {found.version} (library {found.library_version or 'not loaded'})"
     yield f"target        {found.target}"
+    for target in found.targets:
+        yield f"              {target.name:<5}{_in_words(target)}"
     yield f"profile       {found.profile or 'unknown'}, {found.rules or 'unknown'} rules"
     yield f"python        {found.python} on {found.machine}; {packages}"
     yield f"cpu features  {' '.join(found.cpu_features) or 'none detected'}"

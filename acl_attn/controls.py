@@ -7,7 +7,8 @@ from __future__ import annotations
 import gc
 
 from ._inflight import drain, release_finished
-from ._lib import ffi, lib, text
+from ._lib import ffi, lib, selected, text
+from ._targets import HOST, SIM, is_loaded
 from .errors import check, invalid, load_target, type_name, wrong_type
 from .plan import kept, workspace_cache
 
@@ -145,7 +146,7 @@ def set_cpu_target(name: str | None) -> None:
 
 
 def live_objects() -> dict[str, int]:
-    """Count the library's objects that are alive in this process, so that a program can prove that it leaks nothing.
+    """Count the objects of targets host and sim that are alive, so that a program can prove that it leaks nothing.
 
     What finished work held is let go first, and so are calls that are kept prepared. Scratch memory that waits for the
     next call is not counted; `shutdown` frees it.
@@ -169,15 +170,22 @@ def live_objects() -> dict[str, int]:
     load_target()
     release_finished()
     kept.clear()
+    loaded = [number for number in (HOST, SIM) if is_loaded(number)]
     prefix = "ACL_ATTN_OBJECT_"
     kinds = {
         name[len(prefix) :].lower(): getattr(lib, name)
         for name in dir(lib)
         if name.startswith(prefix) and name != f"{prefix}KIND_COUNT"
     }
-    counts = {kind: int(lib.aclAttnGetLiveObjects(number)) for kind, number in kinds.items()}
-    counts["device_memory"] -= workspace_cache.count()
-    counts["bytes"] = int(lib.aclAttnGetLiveBytes()) - workspace_cache.nbytes()
+    counts = dict.fromkeys((*kinds, "bytes"), 0)
+    for target in loaded:
+        with selected(target):
+            for kind, number in kinds.items():
+                counts[kind] += int(lib.aclAttnGetLiveObjects(number))
+            counts["bytes"] += int(lib.aclAttnGetLiveBytes())
+    idle = workspace_cache.idle(loaded)
+    counts["device_memory"] -= len(idle)
+    counts["bytes"] -= sum(idle)
     return counts
 
 

@@ -12,15 +12,33 @@ from typing import Any
 
 import numpy as np
 
-from ._lib import TargetNotLoadedError, get_include, get_library, lib, load, text
+from ._lib import get_include, get_library, lib, text
+from ._process import current_device
+from ._targets import (
+    CANN,
+    HOST,
+    NAMES,
+    TargetInfo,
+    TargetNotLoadedError,
+    default_name,
+    find_targets,
+    is_loaded,
+    load,
+    number_of,
+    target_number,
+)
 from .controls import get_cpu_target, get_cpu_targets, get_num_threads
 from .device import names_in_force
+from .errors import AclAttnError
 
 __all__ = ["Environment", "environment"]
 
 _VARIABLES = (
-    *("ACL_ATTN_TARGET", "ACL_ATTN_LIBRARY", "ACL_ATTN_CPU", "ACL_ATTN_NUM_THREADS"),
+    *("ACL_ATTN_TARGET", "ACL_ATTN_LIBRARY", "ACL_ATTN_SIM_LIBRARY", "ACL_ATTN_NPU_LIBRARY"),
+    *("ACL_ATTN_CPU", "ACL_ATTN_NUM_THREADS"),
     *("ACL_ATTN_PROFILE", "ACL_ATTN_RULES"),
+    *("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_OPP_PATH", "ASCEND_CUSTOM_OPP_PATH"),
+    *("ASCEND_RT_VISIBLE_DEVICES", "LD_LIBRARY_PATH"),
 )
 _PACKAGES = ("numpy", "cffi", "ml_dtypes")
 
@@ -37,6 +55,8 @@ class Environment:
         The target, such as ``"host"``.
     problem : str
         Why the target can't be loaded; empty if it can.
+    targets : list of TargetInfo
+        All targets, and why one can't be used.
     profile, rules : str
         Whose rules calls are held against, and which edition of them; empty if the target can't be loaded.
     libraries : list of str
@@ -75,6 +95,7 @@ class Environment:
     library_version: str
     target: str
     problem: str
+    targets: list[TargetInfo]
     profile: str
     rules: str
     libraries: list[str]
@@ -121,29 +142,38 @@ def environment() -> Environment:
     ''
     """
     problem, libraries, searched, missing = "", [], [], []
+    key = current_device()
+    name = default_name() if key is None else NAMES[target_number(key)]
     try:
-        target = load()
+        target = load(number_of(name))
         libraries, missing = list(target.libraries), list(target.missing)
         searched = [(attempt.path, attempt.outcome) for attempt in target.attempts]
     except TargetNotLoadedError as failure:
         problem = str(failure)
-    is_loaded = not problem
-    # A library that lacks these functions still gets its report, which lists what is missing.
-    profile, rules = names_in_force() if is_loaded and not missing else ("", "")
+    targets = find_targets()
+    has_host = is_loaded(HOST)
+    profile, rules = "", ""
+    # A library of ours that lacks functions still gets its report, which lists them. CANN's never have all.
+    if not problem and (name == NAMES[CANN] or not missing):
+        try:
+            profile, rules = names_in_force()
+        except AclAttnError as failure:  # its first use, such as a driver that refuses
+            problem = str(failure)
     return Environment(
         version=importlib.metadata.version("acl_attn"),
-        library_version=text(lib.aclAttnGetVersion()) if is_loaded else "",
-        target=os.environ.get("ACL_ATTN_TARGET", "host"),
+        library_version=text(lib.aclAttnGetVersion()) if has_host else "",
+        target=name,
         problem=problem,
+        targets=targets,
         profile=profile,
         rules=rules,
         libraries=libraries,
         searched=searched,
         missing=missing,
-        cpu_features=text(lib.aclAttnGetCpuFeatures()).split() if is_loaded else [],
-        cpu_targets=get_cpu_targets() if is_loaded else {},
-        cpu_target=get_cpu_target() if is_loaded else "",
-        threads=get_num_threads() if is_loaded else 0,
+        cpu_features=text(lib.aclAttnGetCpuFeatures()).split() if has_host else [],
+        cpu_targets=get_cpu_targets() if has_host else {},
+        cpu_target=get_cpu_target() if has_host else "",
+        threads=get_num_threads() if has_host else 0,
         include=str(get_include()),
         library=str(get_library()),
         python=platform.python_version(),

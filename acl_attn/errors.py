@@ -12,7 +12,8 @@ import functools
 import re
 from collections.abc import Mapping
 
-from ._lib import Target, TargetNotLoadedError, ffi, lib, load, text
+from ._lib import ffi, lib, text
+from ._targets import HOST, Target, TargetNotLoadedError, current_target, default_name, load, number_of
 from .profiles import profile_names
 
 __all__ = [
@@ -150,6 +151,7 @@ _UNBOUND = lib.ACL_ATTN_STATUS_UNBOUND
 _MEMORY = {200000, 207001, 207018}
 _UNSUPPORTED = {200001, 200006, 207000}
 _FAULTS = {507000, 507001, *range(507010, 507019), *range(507034, 507037), *range(507042, 507058)}
+_INSTALLATION = {561003, 561107, 561112, 148049}
 _INVALID = {100000, 107000, 107001, 107017, 161001, 161002, 561001, 561002, 561103}
 
 _MESSAGE = re.compile(
@@ -241,15 +243,16 @@ def described(api: str, *arguments: object) -> str:
 
 def handle_error(api: str) -> AclAttnError:
     """Build the exception for a function that gave no handle."""
-    return error(_UNBOUND if api in load_target().missing else lib.ACLNN_ERR_PARAM_INVALID, api)
+    target = current_target()
+    is_missing = target is None or api in target.missing
+    return error(_UNBOUND if is_missing else lib.ACLNN_ERR_PARAM_INVALID, api)
 
 
 def error(status: int, api: str, names: Mapping[str, str] | None = None) -> AclAttnError:
     """Build the exception for a status that is not 0, taking the library's message."""
     if status == _UNBOUND:
-        target = load_target()
-        libraries = ", ".join(target.libraries)
-        return BackendMissingError(f"{api}: target {target.name!r} does not export this function; loaded: {libraries}")
+        target = current_target()
+        return BackendMissingError(f"{api}: no target is loaded" if target is None else target.lacks(api))
     problem = ffi.new("aclAttnProblem *")
     broke_a_rule = bool(lib.aclAttnGetRecentProblem(problem))
     detail = recent_message()
@@ -257,13 +260,29 @@ def error(status: int, api: str, names: Mapping[str, str] | None = None) -> AclA
         detail = renamed(detail, names)
     name = code_names().get(status, "unknown status")
     message = detail or f"{api} failed and left no message"
+    if status in _INSTALLATION:
+        message += "; CANN did not find the operator's kernels: is their package for this chip installed, and was "
+        message += "set_env.sh sourced before Python started?"
     found = _class_of(status, detail)(
         f"{message} [{api}: {status} {name}]", code=status, name=name, api=api, detail=detail
     )
-    if broke_a_rule:
-        parts = {part: text(getattr(problem, part)) for part in ("parameter", "expected", "got", "fix", "rule")}
-        found._parts = {**parts, "parameter": renamed(parts["parameter"], names or {})}
-        found.profiles = profile_names(problem.acceptedBy)
+    return _with_parts(found, problem, names) if broke_a_rule else found
+
+
+def refusal(problem: ffi.CData, api: str, names: Mapping[str, str]) -> AclAttnError:
+    """Build the exception for a problem that the rules found, an ``aclAttnProblem``."""
+    status, detail = int(problem.status), renamed(text(problem.message), names)
+    name = code_names().get(status, "unknown status")
+    found = _class_of(status, detail)(
+        f"{detail} [{api}: {status} {name}]", code=status, name=name, api=api, detail=detail
+    )
+    return _with_parts(found, problem, names)
+
+
+def _with_parts(found: AclError, problem: ffi.CData, names: Mapping[str, str] | None) -> AclError:
+    parts = {part: text(getattr(problem, part)) for part in ("parameter", "expected", "got", "fix", "rule")}
+    found._parts = {**parts, "parameter": renamed(parts["parameter"], names or {})}
+    found.profiles = profile_names(problem.acceptedBy)
     return found
 
 
@@ -285,9 +304,17 @@ def _class_of(status: int, detail: str) -> type[AclError]:
     return InvalidArgumentError if status in _INVALID else AclError
 
 
-def load_target() -> Target:
-    """Load the target, or say why it can't be."""
+def load_target(number: int = HOST) -> Target:
+    """Load a target, or say why it can't be. The host's has what this package adds to the operators."""
     try:
-        return load()
+        return load(number)
+    except TargetNotLoadedError as problem:
+        raise BackendMissingError(str(problem)) from None
+
+
+def default_target() -> int:
+    """Give the number of the target that the environment asks for."""
+    try:
+        return number_of(default_name())
     except TargetNotLoadedError as problem:
         raise BackendMissingError(str(problem)) from None

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,13 @@ import numpy.typing as npt
 
 from ._handles import Closing
 from ._lib import ffi, lib
-from ._process import call, reset_after_fork
+from ._process import call, on_device, reset_after_fork, use_device
+from ._targets import NAMES, has_own_memory, target_number
 from .dtypes import as_dtype
 from .errors import ClosedError, invalid, type_name, wrong_type
-from .values import integers
+from .values import integer, integers
 
-__all__ = ["Buffer", "WorkspaceCache", "workspace_of_stream"]
+__all__ = ["Buffer", "WorkspaceCache", "check_visible", "copy", "workspace_of_stream"]
 
 
 class _Allocation:
@@ -27,12 +30,13 @@ class _Allocation:
     Not a `Handle`: those are released at exit at the latest, but a daemon thread may still compute in this memory.
     """
 
-    __slots__ = ("nbytes", "pointer")
+    __slots__ = ("device", "nbytes", "pointer")
 
     def __init__(self, nbytes: int) -> None:
+        self.device = use_device()
         slot = ffi.new("void **")
         call(lib.aclrtMalloc, "aclrtMalloc", slot, nbytes, lib.ACL_MEM_MALLOC_HUGE_FIRST)
-        self.pointer = ffi.gc(slot[0], lib.aclrtFree, nbytes)
+        self.pointer = ffi.gc(slot[0], functools.partial(on_device, self.device, lib.aclrtFree), nbytes)
         self.nbytes = nbytes
 
 
@@ -53,7 +57,7 @@ class _View:
 
 
 class Buffer(Closing):
-    """Device memory owned by the program. On the host target it is ordinary memory that NumPy can look at.
+    """Memory of the thread's device, owned by the program. That of targets host and sim, NumPy can look at.
 
     A context manager. The memory is given back by `close`, or when the buffer goes, but never while an array made by
     `as_array` or work in flight still uses it.
@@ -98,7 +102,7 @@ class Buffer(Closing):
         return int(ffi.cast("uintptr_t", self._live().pointer))
 
     def as_array(self, dtype: npt.DTypeLike = np.uint8, shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
-        """Look at the memory as an array, without a copy (host target).
+        """Look at the memory as an array, without a copy (targets host and sim).
 
         Parameters
         ----------
@@ -111,7 +115,13 @@ class Buffer(Closing):
         -------
         numpy.ndarray
             Writable; keeps the memory even after `close`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The shape does not fit, or the program can't look at the device's memory.
         """
+        check_visible(self._live().device, "buffer", "copy it with Buffer.copy_to")
         element = as_dtype(dtype)
         shape = (self.nbytes // element.itemsize,) if shape is None else integers(shape, "shape")
         count = 1
@@ -121,6 +131,53 @@ class Buffer(Closing):
             raise invalid("shape", f"at most {self.nbytes // element.itemsize} elements of {element}", shape)
         everything = np.asarray(_View(self._live()))
         return everything[: count * element.itemsize].view(element).reshape(shape)
+
+    def copy_from(self, array: npt.NDArray[Any], offset: int = 0) -> None:
+        """Copy an array into the memory. Work in flight that uses it must be done.
+
+        Parameters
+        ----------
+        array : numpy.ndarray
+            C-contiguous.
+        offset : int
+            Bytes from the buffer's start to where it goes.
+        """
+        pointer, nbytes = self._range(array, offset)
+        source = ffi.cast("void *", array.ctypes.data)
+        if nbytes:
+            copy(self._live().device, pointer, source, nbytes, lib.ACL_MEMCPY_HOST_TO_DEVICE)
+
+    def copy_to(self, array: npt.NDArray[Any], offset: int = 0) -> None:
+        """Copy the memory into an array. Work in flight that writes it must be done.
+
+        Parameters
+        ----------
+        array : numpy.ndarray
+            C-contiguous and writable; decides how much is copied.
+        offset : int
+            Bytes from the buffer's start to where it begins.
+        """
+        pointer, nbytes = self._range(array, offset)
+        if not array.flags.writeable:
+            raise invalid("array", "a writable array", "a read-only one")
+        if nbytes:
+            copy(
+                self._live().device,
+                ffi.cast("void *", array.ctypes.data),
+                pointer,
+                nbytes,
+                lib.ACL_MEMCPY_DEVICE_TO_HOST,
+            )
+
+    def _range(self, array: npt.NDArray[Any], offset: int) -> tuple[ffi.CData, int]:
+        if not isinstance(array, np.ndarray):
+            raise wrong_type("array", "a numpy.ndarray", type_name(array))
+        if not array.flags.c_contiguous:
+            raise invalid("array", "a C-contiguous array", f"strides {array.strides}", "copy it")
+        begin, nbytes = integer(offset, "offset"), array.nbytes
+        if not 0 <= begin <= self.nbytes - nbytes:
+            raise invalid("array", f"to fit into {self.nbytes} bytes after offset {begin}", f"{nbytes} bytes")
+        return ffi.cast("char *", self._live().pointer) + begin, nbytes
 
     def close(self) -> None:
         """Let the memory go. May be repeated."""
@@ -133,6 +190,22 @@ class Buffer(Closing):
 
     def __repr__(self) -> str:
         return f"<Buffer {'closed' if self.is_closed else f'{self.nbytes} bytes at {self.address:#x}'}>"
+
+
+def check_visible(device: int, parameter: str, fix: str) -> None:
+    """Refuse to show the program memory that it can't read."""
+    if has_own_memory(device):
+        raise invalid(
+            parameter, "memory that the program can read", f"that of target {NAMES[target_number(device)]!r}", fix
+        )
+
+
+def copy(device: int, to: ffi.CData, source: ffi.CData, nbytes: int, kind: int, stream: ffi.CData = ffi.NULL) -> None:
+    """Copy between the program's memory and a device's: at once, or in a stream's order."""
+    if stream == ffi.NULL:
+        call(lib.aclrtMemcpy, "aclrtMemcpy", to, nbytes, source, nbytes, kind, device=device)
+    else:
+        call(lib.aclrtMemcpyAsync, "aclrtMemcpyAsync", to, nbytes, source, nbytes, kind, stream, device=device)
 
 
 def pointer_of(buffer: Buffer) -> ffi.CData:
@@ -162,7 +235,7 @@ class WorkspaceCache:
         except IndexError:
             pass
         else:
-            if buffer.nbytes >= nbytes:
+            if buffer.nbytes >= nbytes and buffer._live().device == use_device():
                 return buffer
         # Powers of two: a sequence that grows by a token a call shall not need a new buffer at each call.
         return Buffer(max(1 << (nbytes - 1).bit_length(), 4096) if nbytes <= self._LARGEST else nbytes)
@@ -172,13 +245,9 @@ class WorkspaceCache:
         if buffer is not None and buffer.nbytes <= self._LARGEST and len(self._idle) < self._MOST:
             self._idle.append(buffer)
 
-    def nbytes(self) -> int:
-        """Count the bytes that wait here."""
-        return sum(buffer.nbytes for buffer in self._idle)
-
-    def count(self) -> int:
-        """Count the buffers that wait here."""
-        return len(self._idle)
+    def idle(self, targets: Collection[int]) -> list[int]:
+        """List the bytes of each buffer that waits here, of some targets."""
+        return [buffer.nbytes for buffer in self._idle if target_number(buffer._live().device) in targets]
 
     def clear(self) -> None:
         """Free what waits here."""
@@ -190,7 +259,7 @@ class _StreamWorkspaces:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.by_stream: dict[int, weakref.ReferenceType[Buffer]] = {}
+        self.by_stream: dict[tuple[int, int], weakref.ReferenceType[Buffer]] = {}
 
     def _reset_after_fork(self) -> None:
         self.lock = threading.Lock()
@@ -207,7 +276,7 @@ def workspace_of_stream(stream: ffi.CData, nbytes: int) -> Buffer | None:
     """
     if nbytes == 0:
         return None
-    key = int(ffi.cast("uintptr_t", stream))
+    key = (use_device(), int(ffi.cast("uintptr_t", stream)))
     with _streams.lock:
         known = _streams.by_stream.get(key)
         buffer = known() if known is not None else None

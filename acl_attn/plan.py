@@ -13,15 +13,20 @@ import threading
 from collections.abc import Sequence, Set
 from typing import Any
 
+import numpy as np
+
 from ._handles import Closing
 from ._inflight import keep
 from ._lib import ffi, lib
-from ._process import regain_device, reset_after_fork, use_device
-from .device import StreamLike, stream_pointer
+from ._process import borrowed_device, is_current, on_device, regain_device, reset_after_fork, use_device
+from ._targets import NAMES, has_own_memory, target_number
+from .device import StreamLike, device_of, stream_pointer
 from .errors import AclAttnError, ClosedError, described, error, invalid
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
+from .placed import PlacedPrepared, new_buffer, run_placed
 from .prepared import Call, Kept, Prepared, Slot, max_workspace, phase_one
-from .tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor, pointer_as_planned
+from .staging import is_programs
+from .tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor, check_device, pointer_as_planned
 
 __all__ = ["OperatorPlan", "kept", "run_once", "workspace_cache"]
 
@@ -41,18 +46,26 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     device : int, optional
         Where to run it, without a stream.
     """
-    use_device(device)
+    device = device_of(stream, device)
+    if device is not None and not is_current(device):
+        with borrowed_device(device):
+            run_once(call, stream)
+        return
+    current = use_device()
     queue = ffi.NULL if stream is None else stream_pointer(stream)
+    if has_own_memory(current):
+        run_placed(call, queue, current, workspace_cache)
+        return
     settings = lib.aclAttnGetSettings()
     if not settings:  # of an operator that does not tell what it goes by, no executor can be kept
         _run_unkept(call, queue, device)
         return
     outline = Outline()
     arguments = call.arguments(outline)
-    form = (call.operator.name, settings, *arguments)
+    form = (current, call.operator.name, settings, *arguments)
     prepared = kept.take(form)
     if prepared is None:
-        prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)])
+        prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)], current)
     try:
         if queue == ffi.NULL:
             status = _run_now(prepared, outline.addresses, device)
@@ -127,24 +140,30 @@ class OperatorPlan(Closing):
     _later: Set[str] = frozenset()  # operands of which only a `Spec` was known
 
     def __init__(self, call: Call, slots: Sequence[Slot], device: int | None = None) -> None:
-        self._device = use_device(device)
+        self._device = use_device() if device is None else device
         self._call = call
         self._slots = tuple(slots)
         self._lock = threading.Lock()
         self._workspace: Buffer | None = None
-        self._prepared: Prepared | None = Prepared(call, self._slots)
+        self._arena: Buffer | None = None
+        self._prepared = self._prepare(call)
         reset_after_fork(self)
+
+    def _prepare(self, call: Call) -> Any:
+        """Make a `Prepared`, or a `PlacedPrepared` on a device with memory of its own."""
+        kind = PlacedPrepared if has_own_memory(self._device) else Prepared
+        return on_device(self._device, kind, call, self._slots, self._device)
 
     def _reset_after_fork(self) -> None:
         self._lock = threading.Lock()
 
-    def _live(self) -> Prepared:
+    def _live(self) -> Any:
         if self._prepared is None:
             raise ClosedError("plan: expected an open plan, got one that was closed; make a new one")
         return self._prepared
 
     def _replan(self, call: Call) -> None:
-        prepared = Prepared(call, self._slots)
+        prepared = self._prepare(call)
         with self._lock:
             if self._prepared is None:
                 prepared.finalizer()
@@ -156,13 +175,13 @@ class OperatorPlan(Closing):
     @property
     def workspace_bytes(self) -> int:
         """Scratch memory that a run needs."""
-        return self._live().workspace_bytes
+        return int(self._live().workspace_bytes)
 
     @property
     def max_workspace_bytes(self) -> int:
         """Scratch memory that a run needs at most, whatever lengths `update` is given."""
         self._live()
-        return max_workspace(self._call)
+        return int(on_device(self._device, max_workspace, self._call))
 
     def describe(self) -> str:
         """Say in words what a run does: geometry, path taken, work items.
@@ -173,12 +192,12 @@ class OperatorPlan(Closing):
             Several lines.
         """
         with self._lock:
-            return described("aclAttnDescribeExecutor", self._live().executor)
+            return str(on_device(self._device, described, "aclAttnDescribeExecutor", self._live().executor))
 
     def close(self) -> None:
         """Release the plan. Runs in flight end normally. May be repeated."""
         with self._lock:
-            prepared, self._prepared, self._workspace = self._prepared, None, None
+            prepared, self._prepared, self._workspace, self._arena = self._prepared, None, None, None
         if prepared is not None:
             prepared.finalizer()
 
@@ -190,7 +209,7 @@ class OperatorPlan(Closing):
     def _pointer(self, given: ArrayLike | None, parameter: str, planned: Tensor) -> ffi.CData:
         """Give the address of an operand of a run: of the given array, or of the one that was planned with."""
         if given is not None:
-            return pointer_as_planned(given, parameter, planned)
+            return pointer_as_planned(given, parameter, planned, self._device)
         if parameter in self._later:
             self._live()
             raise invalid(parameter, "an array (the plan was made from a Spec)", None)
@@ -200,13 +219,20 @@ class OperatorPlan(Closing):
         self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None
     ) -> None:
         """Run with the given addresses, in the slots' order; `held` is what keeps their memory."""
+        device = self._device
+        if not is_current(device):
+            with borrowed_device(device):
+                return self._run(pointers, held, stream, workspace)
+        if stream is not None:
+            self._check_stream(stream)
+        if has_own_memory(device):
+            return self._run_placed(pointers, held, stream, workspace)
         if stream is not None:
             return self._enqueue(pointers, held, stream, workspace)
-        use_device(self._device)
         with self._lock:
             prepared = self._live()
             size = prepared.workspace_bytes
-            scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size)
+            scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size, device)
             status = prepared.run(pointers, scratch, size)
             if status:
                 failure = self._error(status)
@@ -220,22 +246,53 @@ class OperatorPlan(Closing):
     def _enqueue(
         self, pointers: list[ffi.CData], held: object, stream: StreamLike, workspace: ArrayLike | None
     ) -> None:
-        use_device()
         queue = stream_pointer(stream)
         call = self._call
         with self._lock:
             prepared = self._live()
-            size = prepared.workspace_bytes
-            scratch = workspace_of_stream(queue, size) if workspace is None else None
-            if workspace is not None:
-                pointer = _foreign_workspace(workspace, size)
-            else:
-                pointer = ffi.NULL if scratch is None else pointer_of(scratch)
+            scratch, pointer = self._workspace_on(queue, prepared.workspace_bytes, workspace)
             status = prepared.enqueue(call, pointers, pointer, queue)
         if status:
             raise self._error(status)
         # Not the plan: work in flight has its own copy of what it needs from the executor.
         keep(queue, held, pointers, call.operands(), scratch, workspace)
+
+    def _run_placed(
+        self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None
+    ) -> None:
+        """Run on a device with memory of its own."""
+        queue, call = ffi.NULL if stream is None else stream_pointer(stream), self._call
+        with self._lock:
+            prepared = self._live()
+            scratch, pointer = self._workspace_on(queue, prepared.workspace_bytes, workspace)
+            # Runs in flight on several streams do not share an arena; those that are waited for have the plan's.
+            allocate = self._own_arena if stream is None else new_buffer
+            placement = prepared.run(call, pointers, pointer, queue, allocate)
+        if stream is not None:
+            keep(queue, held, pointers, call.operands(), scratch, workspace, placement.arena, prepared.arena)
+
+    def _workspace_on(
+        self, queue: ffi.CData, size: int, workspace: ArrayLike | None
+    ) -> tuple[Buffer | None, ffi.CData]:
+        """Give the workspace of a run, and what has to be kept for it."""
+        if workspace is not None:
+            return None, _foreign_workspace(workspace, size, self._device)
+        if queue == ffi.NULL:
+            return None, self._own_workspace(size)
+        scratch = workspace_of_stream(queue, size)
+        return scratch, ffi.NULL if scratch is None else pointer_of(scratch)
+
+    def _own_arena(self, size: int) -> Buffer | None:
+        if size and (self._arena is None or self._arena.nbytes < size):
+            self._arena = Buffer(size)
+        return self._arena
+
+    def _check_stream(self, stream: StreamLike) -> None:
+        """Refuse a stream of another target: its handle means nothing to the plan's."""
+        device = device_of(stream)
+        if device is not None and target_number(device) != target_number(self._device):
+            expected, got = (NAMES[target_number(key)] for key in (self._device, device))
+            raise invalid("stream", f"a stream of target {expected!r}, as the plan's", f"one of {got!r}")
 
     def _error(self, status: int) -> AclAttnError:
         return error(status, self._call.operator.name, self._call.parameter_names)
@@ -248,16 +305,17 @@ class OperatorPlan(Closing):
         return pointer_of(self._workspace)
 
 
-def _foreign_workspace(workspace: ArrayLike, size: int) -> ffi.CData:
+def _foreign_workspace(workspace: ArrayLike, size: int, device: int) -> ffi.CData:
     if isinstance(workspace, Buffer):
-        given, pointer, is_writable = workspace.nbytes, pointer_of(workspace), True
-    else:
-        tensor = as_tensor(workspace, "workspace")
-        if tensor.strides is not None:
-            raise invalid("workspace", "contiguous memory", f"strides {tensor.strides}")
-        given, pointer, is_writable = tensor.nbytes, tensor._pointer, tensor.is_writable
-    if given < size:
-        raise invalid("workspace", f"at least {size} bytes", given, "see plan.workspace_bytes")
-    if not is_writable:
+        workspace = Tensor.from_buffer(workspace, (workspace.nbytes,), np.uint8)
+    tensor = as_tensor(workspace, "workspace")
+    check_device(tensor, "workspace", device)
+    if has_own_memory(device) and is_programs(tensor._pointer):
+        raise invalid("workspace", "a Buffer or a Tensor in the device's memory", "an array in the program's")
+    if tensor.strides is not None:
+        raise invalid("workspace", "contiguous memory", f"strides {tensor.strides}")
+    if tensor.nbytes < size:
+        raise invalid("workspace", f"at least {size} bytes", tensor.nbytes, "see plan.workspace_bytes")
+    if not tensor.is_writable:
         raise invalid("workspace", "writable memory", "a read-only array")
-    return pointer
+    return tensor._pointer

@@ -5,16 +5,27 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ._handles import destroy
 from ._lib import ffi, lib
-from .errors import check, error
+from ._process import on_device
+from .errors import UnsupportedError, check, compose, error
 from .tensor import HandleSet, Outline
 
-__all__ = ["Call", "Kept", "Operator", "Prepared", "Slot", "max_workspace", "phase_one"]
+__all__ = [
+    "Call",
+    "Kept",
+    "Operator",
+    "Prepared",
+    "Slot",
+    "destroy_executor",
+    "max_workspace",
+    "phase_one",
+    "places_of",
+]
 
 
 @dataclass(frozen=True)
@@ -49,11 +60,22 @@ class Call(Protocol):
     def operands(self) -> tuple[object, ...]:
         """Give what must stay alive until the stream has passed the call."""
 
+    def adapt(self, missing: Set[str], profile: int) -> None:
+        """Refuse what the chip's rules refuse, and take an entry point that chip and library have.
+
+        Parameters
+        ----------
+        missing : set of str
+            Functions that the vendor's libraries lack.
+        profile : int
+            Number of the chip's profile.
+        """
+
 
 class Slot(NamedTuple):
     """A tensor whose address may change from run to run."""
 
-    argument: int  # position among phase one's arguments
+    argument: int  # position among phase one's arguments; below 0 from their end
     member: int = -1  # of a list; -1: a plain tensor
 
 
@@ -66,7 +88,7 @@ def max_workspace(call: Call) -> int:
     """Give the size of the workspace for the longest sequences that the call's tensors have room for."""
     operator = call.operator
     if operator.max_workspace is None:
-        raise TypeError(f"max_workspace_bytes: expected an operator that tells it, got {operator.name}")
+        raise UnsupportedError(compose("max_workspace_bytes", "an operator that tells it", operator.name))
     handles = HandleSet()
     try:
         api = f"{operator.name}GetMaxWorkspaceSize"
@@ -85,9 +107,23 @@ def _ask(call: Call, function: Callable[..., int], api: str, arguments: list[Any
     return int(size[0]), executor[0]
 
 
-def _destroy_executor(executor: ffi.CData, handles: HandleSet) -> None:
-    destroy(lib.aclDestroyAclOpExecutor, executor)
-    handles.destroy()
+def destroy_executor(device: int, executor: ffi.CData, handles: HandleSet) -> None:
+    """Destroy an executor and what it may look at, on the device that it was prepared for; it may be null."""
+    if executor != ffi.NULL:
+        destroy(device, lib.aclDestroyAclOpExecutor, executor)
+    on_device(device, handles.destroy)
+
+
+def places_of(call: Call, arguments: Sequence[Any], slots: Sequence[Slot]) -> tuple[ffi.CData, ffi.CData]:
+    """Give the slots' places in the form that C has, and their handles."""
+    first, count = call.first_output, len(arguments)
+    positions = [slot.argument % count for slot in slots]
+    places = [
+        (position >= first, position - first if position >= first else position, slot.member)
+        for position, slot in zip(positions, slots, strict=True)
+    ]
+    handles = [arguments[position] for position in positions]
+    return ffi.new("aclAttnTensorPlace[]", places), ffi.new("void *[]", handles)
 
 
 class Prepared:
@@ -95,7 +131,7 @@ class Prepared:
 
     __slots__ = ("__weakref__", "_arguments", "_handles", "count", "executor", "finalizer", "places", "workspace_bytes")
 
-    def __init__(self, call: Call, slots: Sequence[Slot]) -> None:
+    def __init__(self, call: Call, slots: Sequence[Slot], device: int) -> None:
         handles = HandleSet()
         try:
             arguments = call.arguments(handles)
@@ -103,19 +139,11 @@ class Prepared:
         except BaseException:
             handles.destroy()
             raise
-        self.finalizer = weakref.finalize(self, _destroy_executor, self.executor, handles)
+        self.finalizer = weakref.finalize(self, destroy_executor, device, self.executor, handles)
         check(lib.aclSetAclOpExecutorRepeatable(self.executor), "aclSetAclOpExecutorRepeatable")
         self._arguments = arguments  # the strings, which the executor may look at
-        first_output = call.first_output
         self.count = len(slots)
-        self.places = ffi.new(
-            "aclAttnTensorPlace[]",
-            [
-                (position >= first_output, position - first_output if position >= first_output else position, member)
-                for position, member in slots
-            ],
-        )
-        self._handles = ffi.new("void *[]", [arguments[slot.argument] for slot in slots])
+        self.places, self._handles = places_of(call, arguments, slots)
 
     def run(self, addresses: list[ffi.CData], workspace: ffi.CData, size: int) -> int:
         """Run at these addresses, in the slots' order, on the current context's default stream, and wait."""

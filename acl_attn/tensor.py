@@ -13,12 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ._lib import ffi, lib
+from ._process import use_device
+from ._targets import NAMES, target_number
 from .dtypes import DType, acl_dtype, as_dtype, dtype_name
 from .errors import check_handle, handle_error, invalid, type_name, wrong_type
-from .memory import Buffer, pointer_of
+from .memory import Buffer, check_visible, pointer_of
 from .values import flag, instance, integer, integers
 
 __all__ = [
+    "ANY",
+    "ARRAY",
     "ArrayLike",
     "HandleSet",
     "Outline",
@@ -28,7 +32,11 @@ __all__ = [
     "as_output_or_placeholder",
     "as_tensor",
     "as_tensor_or_placeholder",
+    "byte_span",
+    "check_device",
+    "create_handle",
     "output_pointer",
+    "placeholder_address",
     "pointer_as_planned",
 ]
 
@@ -37,6 +45,9 @@ _ndarray = np.ndarray
 _from_buffer = ffi.from_buffer
 
 _MOST_AXES = 64  # as many as NumPy's arrays have; operators take fewer
+
+# Where a tensor's memory is, if not on a known device: the program's own, or wherever the caller's address points.
+ARRAY, ANY = -2, -1
 
 
 @dataclass(frozen=True)
@@ -112,16 +123,17 @@ class Tensor:
     6.0
     """
 
-    __slots__ = ("_code", "_items", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
+    __slots__ = ("_code", "_items", "_memory", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
 
     shape: tuple[int, ...]
     dtype: DType
     strides: tuple[int, ...] | None
     owner: object
     is_writable: bool
-    _pointer: ffi.CData
+    _pointer: ffi.CData  # of type char * to an array of the program's, else of type void *
     _code: int  # the aclDataType
     _items: tuple[int, ...]  # shape of an array, whose items may hold several elements
+    _memory: int  # key of the device that it belongs to, or one of the numbers below 0
 
     def __init__(self) -> None:
         raise TypeError("Tensor: expected Tensor.from_array(array) or Tensor.from_ptr(...), got Tensor()")
@@ -153,7 +165,7 @@ class Tensor:
         owner: object = None,
         writable: bool = True,
     ) -> Tensor:
-        """Describe memory that someone else owns, such as a C++ program.
+        """Describe memory that someone else owns, such as a C++ program: of the device that operators will run on.
 
         Parameters
         ----------
@@ -182,7 +194,7 @@ class Tensor:
         if not 0 <= ptr < 2**64 or (ptr == 0 and 0 not in extents):
             raise invalid("ptr", "an address", ptr)
         is_writable = flag(writable, "writable")
-        return _tensor(ffi.cast("void *", int(ptr)), extents, as_dtype(dtype), steps, owner, is_writable)
+        return _tensor(ffi.cast("void *", int(ptr)), extents, as_dtype(dtype), steps, owner, is_writable, memory=ANY)
 
     @classmethod
     def from_buffer(cls, buffer: Buffer, shape: Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0) -> Tensor:
@@ -208,8 +220,9 @@ class Tensor:
         extents, element = _extents(shape, "shape"), as_dtype(dtype)
         if not 0 <= offset <= buffer.nbytes - _count(extents) * element.itemsize:
             raise invalid("shape", f"to fit into {buffer.nbytes} bytes after offset {offset}", f"{extents} {element}")
-        pointer = ffi.cast("char *", pointer_of(buffer)) + offset
-        return _tensor(pointer, extents, element, None, buffer._live(), True)
+        pointer = ffi.cast("void *", ffi.cast("char *", pointer_of(buffer)) + offset)
+        allocation = buffer._live()
+        return _tensor(pointer, extents, element, None, allocation, True, memory=allocation.device)
 
     @property
     def address(self) -> int:
@@ -222,13 +235,17 @@ class Tensor:
         return _count(self.shape) * self.dtype.itemsize // _elements_per_item(self._code)
 
     def as_array(self) -> npt.NDArray[Any]:
-        """Look at the memory as an array, without a copy (host target).
+        """Look at the memory as an array, without a copy (targets host and sim).
 
         Returns
         -------
         numpy.ndarray
             Keeps the tensor, and by it the owner.
         """
+        if self._memory != ARRAY:
+            check_visible(
+                use_device() if self._memory == ANY else self._memory, "tensor", "copy it with Buffer.copy_to"
+            )
         packing, strides = _elements_per_item(self._code), self.strides
         if strides is not None:
             strides = (*(step // packing for step in strides[:-1]), *strides[-1:])
@@ -263,7 +280,7 @@ ArrayLike: TypeAlias = Any  # numpy.ndarray, Tensor, or an object with __dlpack_
 
 def _tensor(
     pointer: ffi.CData, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None, owner: object,
-    is_writable: bool, parameter: str = "dtype",
+    is_writable: bool, parameter: str = "dtype", memory: int = ARRAY,
 ) -> Tensor:  # fmt: skip
     tensor = Tensor.__new__(Tensor)
     tensor._pointer = pointer
@@ -276,6 +293,7 @@ def _tensor(
     tensor.dtype = dtype
     tensor.strides = strides
     tensor.owner = owner
+    tensor._memory = memory
     tensor.is_writable = is_writable
     return tensor
 
@@ -317,7 +335,7 @@ def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
         pointer = _from_buffer(array)
         strides = None
     except (BufferError, ValueError, TypeError):
-        pointer = ffi.cast("void *", array.__array_interface__["data"][0])
+        pointer = ffi.cast("char *", array.__array_interface__["data"][0])
         strides = _element_strides(array, parameter)
     return _tensor(pointer, shape, dtype, strides, array, array.flags.writeable, parameter)
 
@@ -336,7 +354,7 @@ def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, d
     return tensor
 
 
-def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi.CData:
+def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor, device: int) -> ffi.CData:
     """Give the address of an operand that must have the planned shape, dtype and strides.
 
     The pointer keeps an array's memory, but not a tensor's owner. On the path of every run, so NumPy arrays go by.
@@ -361,17 +379,23 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi
         )
     if tensor.shape != planned.shape or tensor.strides != planned.strides:
         raise invalid(parameter, f"{_form(planned)} as planned", _form(tensor), "make a new plan")
+    return _pointer_for(tensor, parameter, device)
+
+
+def _pointer_for(tensor: Tensor, parameter: str, device: int) -> ffi.CData:
+    """Give a tensor's address to a plan on a device."""
+    check_device(tensor, parameter, device)
     return tensor._pointer
 
 
-def output_pointer(value: ArrayLike, parameter: str, spec: Spec) -> ffi.CData:
+def output_pointer(value: ArrayLike, parameter: str, spec: Spec, device: int) -> ffi.CData:
     """Give the address of an output; otherwise as `pointer_as_planned`."""
     if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype:
         try:
             return _from_buffer(value, require_writable=True)
         except (BufferError, ValueError):
             pass
-    return as_output(value, parameter, spec.shape, spec.dtype)._pointer
+    return _pointer_for(as_output(value, parameter, spec.shape, spec.dtype), parameter, device)
 
 
 def _form(tensor: Tensor) -> str:
@@ -429,12 +453,16 @@ def _count(shape: tuple[int, ...]) -> int:
 _placeholders = itertools.count(1)
 
 
+def placeholder_address() -> ffi.CData:
+    """Give such an address."""
+    return ffi.cast("void *", (next(_placeholders) % 2**16 + 1) << 46)
+
+
 def as_tensor_or_placeholder(value: ArrayLike | Spec, parameter: str) -> Tensor:
     """Describe an operand, or one of which only shape and dtype are known. The latter's address is not to be used."""
     if not isinstance(value, Spec):
         return as_tensor(value, parameter)
-    pointer = ffi.cast("void *", (next(_placeholders) % 2**16 + 1) << 46)
-    return _tensor(pointer, value.shape, value.dtype, value.strides, None, True, parameter)
+    return _tensor(placeholder_address(), value.shape, value.dtype, value.strides, None, True, parameter, ANY)
 
 
 def as_output_or_placeholder(value: ArrayLike | None, parameter: str, spec: Spec) -> Tensor:
@@ -445,7 +473,7 @@ def as_output_or_placeholder(value: ArrayLike | None, parameter: str, spec: Spec
 
 
 class HandleSet:
-    """The C objects that describe one call, destroyed together."""
+    """The C objects that describe one call, destroyed together. Operands lie where the operator can reach them."""
 
     __slots__ = ("_objects",)
 
@@ -456,15 +484,19 @@ class HandleSet:
         """Make an ``aclTensor``; null for None."""
         if tensor is None:
             return ffi.NULL
-        handle = _create(tensor, parameter)
+        handle = self._create(tensor, parameter)
         self._objects.append((lib.aclDestroyTensor, handle))
         return handle
+
+    def output(self, tensor: Tensor | None, parameter: str) -> ffi.CData:
+        """Make the ``aclTensor`` of what the operator writes; null for None."""
+        return self.tensor(tensor, parameter)
 
     def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> ffi.CData:
         """Make an ``aclTensorList``, which owns its members."""
         members: list[ffi.CData] = []
         try:
-            members.extend(_create(tensor, parameter) for tensor in tensors)
+            members.extend(self._create(tensor, parameter) for tensor in tensors)
             handle = check_handle(lib.aclCreateTensorList(members, len(members)), "aclCreateTensorList")
         except BaseException:
             for member in members:
@@ -485,6 +517,9 @@ class HandleSet:
             destructor, handle = self._objects.pop()
             destructor(handle)
 
+    def _create(self, tensor: Tensor, parameter: str) -> ffi.CData:
+        return create_handle(tensor, parameter, tensor._pointer)
+
 
 # What stands for the address of a tensor without elements: nobody reads it, but null would mean that it is missing.
 _NOWHERE = ffi.cast("void *", 1 << 46)
@@ -499,17 +534,19 @@ class Outline:
         self._forms: list[tuple[Any, int]] = []  # what was given, and how many members of a list it describes, or -1
         self.addresses: list[ffi.CData] = []
 
-    def tensor(self, tensor: Tensor | None, parameter: str) -> object:  # noqa: ARG002 - as HandleSet has it
+    def tensor(self, tensor: Tensor | None, parameter: str) -> object:
         """Describe a tensor."""
         if tensor is None:
             return None
-        form = self._form(tensor)
+        form = self._form(tensor, parameter)
         self._forms.append((form, -1))
         return form
 
-    def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> object:  # noqa: ARG002 - likewise
+    output = tensor
+
+    def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> object:
         """Describe a list of tensors."""
-        form = tuple([self._form(tensor) for tensor in tensors])
+        form = tuple([self._form(tensor, parameter) for tensor in tensors])
         self._forms.append((form, len(form)))
         return form
 
@@ -526,23 +563,49 @@ class Outline:
             found.extend((position, member) for member in (range(members) if members >= 0 else (-1,)))
         return found
 
-    def _form(self, tensor: Tensor) -> tuple[object, ...]:
+    def _form(self, tensor: Tensor, parameter: str) -> tuple[object, ...]:
+        if tensor._memory >= 0:
+            check_device(tensor, parameter, use_device())
         shape = tensor.shape
         self.addresses.append(_NOWHERE if 0 in shape else tensor._pointer)
         return tensor._code, shape, tensor.strides
 
 
-def _create(tensor: Tensor, parameter: str) -> ffi.CData:
+def create_handle(tensor: Tensor, parameter: str, pointer: ffi.CData) -> ffi.CData:
+    """Make an ``aclTensor`` of a tensor's form over the memory at `pointer`."""
+    if tensor._memory >= 0:
+        check_device(tensor, parameter, use_device())
     shape, rank, strides = tensor.shape, len(tensor.shape), tensor.strides
-    pointer = ffi.NULL if 0 in shape else tensor._pointer
+    pointer = ffi.NULL if 0 in shape else pointer
     if strides is None:
         handle = lib.aclCreateTensor(shape, rank, tensor._code, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, rank, pointer)
     else:
-        span = 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True) if extent and step > 0)
-        handle = lib.aclCreateTensor(shape, rank, tensor._code, strides, 0, lib.ACL_FORMAT_ND, [span], 1, pointer)
+        span = [_element_span(tensor)]
+        handle = lib.aclCreateTensor(shape, rank, tensor._code, strides, 0, lib.ACL_FORMAT_ND, span, 1, pointer)
     if handle:
         return handle
     # The library does not know which parameter it is.
     refusal = handle_error("aclCreateTensor")
     fix = "copy it with numpy.ascontiguousarray" if strides else ""
     raise invalid(parameter, "an array that the target can describe", f"{_form(tensor)} ({refusal.detail})", fix)
+
+
+def _element_span(tensor: Tensor) -> int:
+    """Count the elements from a tensor's first to its last."""
+    if tensor.strides is None or 0 in tensor.shape:
+        return _count(tensor.shape)
+    return 1 + sum((extent - 1) * step for extent, step in zip(tensor.shape, tensor.strides, strict=True) if step > 0)
+
+
+def byte_span(tensor: Tensor) -> int:
+    """Count the bytes from a tensor's first element to the end of its last."""
+    return _element_span(tensor) * tensor.dtype.itemsize // _elements_per_item(tensor._code)
+
+
+def check_device(tensor: Tensor, parameter: str, device: int) -> None:
+    """Refuse memory of another target: an address there means nothing here."""
+    if tensor._memory >= 0 and target_number(tensor._memory) != target_number(device):
+        expected, got = NAMES[target_number(device)], NAMES[target_number(tensor._memory)]
+        raise invalid(
+            parameter, f"memory of target {expected!r}", f"that of target {got!r}", "copy it by way of an array"
+        )

@@ -394,7 +394,7 @@ class Plan(OperatorPlan):
             out = self._outputs["out"]
             if out is None:
                 out = np.empty(call.out_spec.shape, call.out_spec.dtype)
-        pointers.append(output_pointer(out, "out", call.out_spec))
+        pointers.append(output_pointer(out, "out", call.out_spec, self._device))
         if call.lse_spec is None:
             if lse_out is not None:
                 raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
@@ -403,7 +403,7 @@ class Plan(OperatorPlan):
         lse_out = self._outputs["lse_out"] if lse_out is None else lse_out
         if lse_out is None:
             lse_out = np.empty(call.lse_spec.shape, call.lse_spec.dtype)
-        pointers.append(output_pointer(lse_out, "lse_out", call.lse_spec))
+        pointers.append(output_pointer(lse_out, "lse_out", call.lse_spec, self._device))
         self._run(pointers, (query, key, value, features, out, lse_out), stream, workspace)
         return out, _typed_lse(lse_out, call)
 
@@ -419,12 +419,12 @@ class Plan(OperatorPlan):
         elif not isinstance(given, (list, tuple)):
             if len(planned) > 1:
                 raise invalid(parameter, f"a list of {len(planned)} arrays as planned", "one array")
-            pointers.append(pointer_as_planned(given, parameter, planned[0]))
+            pointers.append(pointer_as_planned(given, parameter, planned[0], self._device))
         else:
             if len(given) != len(planned):
                 raise invalid(parameter, f"a list of {len(planned)} arrays as planned", len(given), "make a new plan")
             pointers.extend(
-                pointer_as_planned(member, f"{parameter}[{position}]", planned[position])
+                pointer_as_planned(member, f"{parameter}[{position}]", planned[position], self._device)
                 for position, member in enumerate(given)
             )
 

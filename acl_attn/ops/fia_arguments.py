@@ -17,7 +17,7 @@ from ..lengths import Lengths
 from ..masks import check_mask_dtype
 from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
 from ..values import flag, integer, number
-from .fia_call import ATTRIBUTES, INPUTS, POSITION, VERSIONS, FiaCall, element_shape, members, snake_case_names
+from .fia_call import INPUTS, POSITION, VERSIONS, FiaCall, element_shape, members, snake_case_names
 
 __all__ = ["LENGTHS", "FiaArguments", "read_arguments"]
 
@@ -116,13 +116,10 @@ def _version(version: object, positions: Sequence[int], attributes: Sequence[obj
     known = VERSIONS.get(number)
     if known is None:
         raise invalid("version", f"one of {', '.join(map(str, VERSIONS))}", number)
-    names = tuple(INPUTS)
-    for position in positions:
-        if position >= known.inputs:
-            raise invalid(_NAMES[names[position]], f"None, as version {number} does not have it", "one")
-    for name, value in zip(ATTRIBUTES[known.attributes :], attributes[known.attributes :], strict=True):
-        if value:
-            raise invalid(_NAMES[name], f"0, as version {number} does not have it", value)
+    surplus = known.surplus(positions, attributes)
+    if surplus is not None:
+        name, nothing, got = surplus
+        raise invalid(_NAMES[name], f"{nothing}, as version {number} does not have it", got)
     return number
 
 

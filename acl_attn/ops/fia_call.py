@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib import ffi
-from ..errors import invalid
+from .._lib import ffi, lib, selected
+from .._targets import HOST
+from ..errors import UnsupportedError, check, compose, invalid, refusal
 from ..prepared import Operator
+from ..profiles import PROFILES
 from ..tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor
 
 __all__ = [
@@ -90,6 +92,17 @@ class Version(NamedTuple):
     inputs: int
     attributes: int
 
+    def surplus(self, positions: Iterable[int], attributes: Sequence[Any]) -> tuple[str, str, object] | None:
+        """Find something that says more than the entry point can: its C name, what it would have to be, what it is."""
+        names = tuple(INPUTS)
+        for position in positions:
+            if position >= self.inputs:
+                return names[position], "None", "one"
+        for name, value in zip(ATTRIBUTES[self.attributes :], attributes[self.attributes :], strict=True):
+            if value:
+                return name, "0", value
+        return None
+
 
 VERSIONS: dict[int, Version] = {
     number: Version(Operator.named(f"aclnnFusedInferAttentionScore{suffix}"), inputs, attributes)
@@ -103,13 +116,19 @@ VERSIONS: dict[int, Version] = {
 }
 NEWEST = 5
 
+# What chips have of them (API-S-03); others what their CANN has.
+_OF_PROFILE: dict[str, tuple[int, ...]] = {
+    "ascend950": (5,),
+    "ascend910b": (1, 2, 3, 4),
+    "ascend910_93": (1, 2, 3, 4),
+}
+
 # Positions among phase one's arguments.
 QUERY, KEY, VALUE = 0, 1, 2
 POSITION: dict[str, int] = {name: position for position, name in enumerate(INPUTS)}
 _C_NAMES = tuple(INPUTS)
 _NO_INPUTS: list[Any] = [ffi.NULL] * len(INPUTS)
-OUT = len(INPUTS) + len(ATTRIBUTES)
-LSE = OUT + 1
+OUT, LSE = -2, -1  # from the end: how many come before depends on the version
 
 
 def _snake_case(name: str) -> str:
@@ -171,16 +190,14 @@ class FiaCall:
         self.lengths = lengths
         self.attributes = attributes
         self.parameter_names = parameter_names
-        self.version = VERSIONS[version]
-        self.operator = self.version.operator
-        self.first_output = self.version.inputs + self.version.attributes
+        self._use(VERSIONS[version])
         self.out: Tensor | None = None
         self.lse: Tensor | None = None
 
     def arguments(self, handles: HandleSet | Outline) -> list[Any]:
         """Give phase one's arguments in header order, without the two results."""
         arguments = self.newest_arguments(handles)
-        if self.first_output == OUT:
+        if self.version is VERSIONS[NEWEST]:
             return arguments
         inputs, attributes = arguments[: len(INPUTS)], arguments[len(INPUTS) : OUT]
         return [*inputs[: self.version.inputs], *attributes[: self.version.attributes], *arguments[OUT:]]
@@ -196,9 +213,60 @@ class FiaCall:
             inputs[position] = handles.tensor(self.optional[position], names[_C_NAMES[position]])
         for position, values in self.lengths.items():
             inputs[position] = handles.int_array(values)
-        out = handles.tensor(self.out, names["attentionOut"])
-        lse = handles.tensor(self.lse, names["softmaxLse"])
+        out = handles.output(self.out, names["attentionOut"])
+        lse = handles.output(self.lse, names["softmaxLse"])
         return [*inputs, *self.attributes, out, lse]
+
+    def _use(self, version: Version) -> None:
+        self.version, self.operator = version, version.operator
+        self.first_output = version.inputs + version.attributes
+
+    def adapt(self, missing: Set[str], profile: int) -> None:
+        """Take the newest entry point that the chip and its CANN have, and refuse what the rules refuse."""
+        if self.version is VERSIONS[NEWEST]:
+            self._fall_back(missing, PROFILES[profile])
+        options = ffi.new("aclAttnCheckOptions *")
+        options.version = next(number for number, version in VERSIONS.items() if version is self.version)
+        options.profile, options.rules = profile, lib.ACL_ATTN_RULES_UNSET
+        with selected(HOST):
+            found = self._first_problem(options)
+        if found is not None:
+            raise found
+
+    def _fall_back(self, missing: Set[str], profile: str) -> None:
+        of_chip = _OF_PROFILE.get(profile, VERSIONS)
+        present = [n for n in of_chip if f"{VERSIONS[n].operator.name}GetWorkspaceSize" not in missing]
+        if not present:
+            return  # phase one says what is missing
+        newest = VERSIONS[max(present)]
+        surplus = newest.surplus([*self.optional, *self.lengths], self.attributes)
+        if surplus is not None:
+            name, nothing, got = surplus
+            expected = (
+                f"{nothing}, as {newest.operator.name} does not have it, the newest that the chip and its CANN have"
+            )
+            fix = f"install a CANN with {self.operator.name}" if NEWEST in of_chip else ""
+            message = compose(self.parameter_names[name], expected, got, fix)
+            raise UnsupportedError(message, api=newest.operator.name, detail=message)
+        self._use(newest)
+
+    def _first_problem(self, options: ffi.CData) -> Exception | None:
+        """Ask the host library, whose limits are not the vendor's: those are left out."""
+        report, problem = ffi.new("aclAttnReport **"), ffi.new("aclAttnProblem *")
+        handles, api = HandleSet(), "aclAttnCheckFusedInferAttentionScore"
+        try:
+            arguments = self.newest_arguments(handles)
+            check(lib.aclAttnCheckFusedInferAttentionScore(*arguments, options, report), api, self.parameter_names)
+        finally:
+            handles.destroy()
+        try:
+            for index in range(lib.aclAttnGetReportCount(report[0])):
+                check(lib.aclAttnGetReportProblem(report[0], index, problem), "aclAttnGetReportProblem")
+                if not problem.isTargetLimit:
+                    return refusal(problem, f"{self.operator.name}GetWorkspaceSize", self.parameter_names)
+        finally:
+            lib.aclAttnDestroyReport(report[0])
+        return None
 
     def operands(self) -> tuple[object, ...]:
         """Give what must stay alive until the stream has passed the call."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..device import StreamLike
 from ..errors import invalid, type_name, wrong_type
+from ..placed import check_by_host
 from ..plan import run_once
 from ..prepared import Operator, Slot
 from ..tensor import ArrayLike, HandleSet, Outline, Spec, Tensor, as_output, as_tensor
@@ -129,8 +130,12 @@ class SparseCall:
         return [
             *(handles.tensor(self.inputs.get(name), name) for name in signature.inputs),
             *self.attributes,
-            *(handles.tensor(self.outputs.get(name), name) for name in signature.outputs),
+            *(handles.output(self.outputs.get(name), name) for name in signature.outputs),
         ]
+
+    def adapt(self, missing: Set[str], profile: int) -> None:  # noqa: ARG002 - there are no older entry points
+        """Refuse what the rules refuse."""
+        check_by_host(self, profile)
 
     def operands(self) -> tuple[object, ...]:
         """Give what must stay alive until the stream has passed the call."""

@@ -240,14 +240,14 @@ class SparsePlan(OperatorPlan):
             for name, tensor in planned.items()
         ]
         out = self._output(out, "attn_out", self._out_spec)
-        pointers.append(output_pointer(out, "out", self._out_spec))
+        pointers.append(output_pointer(out, "out", self._out_spec, self._device))
         if self._lse_spec is None:
             if lse_out is not None:
                 raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
             self._run(pointers, (given, state, out), stream, workspace)
             return out
         lse_out = self._output(lse_out, "softmax_lse", self._lse_spec)
-        pointers.append(output_pointer(lse_out, "lse_out", self._lse_spec))
+        pointers.append(output_pointer(lse_out, "lse_out", self._lse_spec, self._device))
         self._run(pointers, (given, state, out, lse_out), stream, workspace)
         return out, lse_out
 

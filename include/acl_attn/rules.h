@@ -41,6 +41,10 @@ ACL_FUNC_VISIBILITY aclError aclAttnGetProfile(int32_t deviceId, aclAttnProfile 
 /* For calls prepared from now on. */
 ACL_FUNC_VISIBILITY aclError aclAttnSetProfile(int32_t deviceId, aclAttnProfile profile);
 
+/* For calls that the calling thread prepares from now on, whatever its device; ACL_ATTN_PROFILE_UNSET goes back to the
+ * device's. For programs that run calls on another library and ask this one about them. */
+ACL_FUNC_VISIBILITY aclError aclAttnSetThreadProfile(aclAttnProfile profile);
+
 /* The edition of the products' rules: the vendor's page, or the newest sources where they differ from it. */
 typedef enum {
     ACL_ATTN_RULES_PAGE = 0, /* the default */

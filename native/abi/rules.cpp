@@ -27,6 +27,10 @@ static_assert(static_cast<int>(ops::Revision::page) == ACL_ATTN_RULES_PAGE &&
 
 bool is_profile(int number) { return number >= 0 && number < ACL_ATTN_PROFILE_COUNT; }
 
+aclError no_profile(int number) {
+    return fail(ACL_ERROR_INVALID_PARAM, text("profile: expected a value of aclAttnProfile, got ", number));
+}
+
 std::shared_ptr<ops::KeptReport> find_report(const aclAttnReport* report) {
     return runtime::find<ops::KeptReport>(runtime::Kind::report, report);
 }
@@ -68,11 +72,20 @@ aclError aclAttnSetProfile(int32_t deviceId, aclAttnProfile profile) {
             ops::unset_profile(deviceId);
             return ACL_SUCCESS;
         }
-        if (!is_profile(profile)) {
-            return fail(ACL_ERROR_INVALID_PARAM,
-                        text("profile: expected a value of aclAttnProfile, got ", static_cast<int>(profile)));
-        }
+        if (!is_profile(profile)) return no_profile(profile);
         ops::set_profile(deviceId, static_cast<Profile>(profile));
+        return ACL_SUCCESS;
+    });
+}
+
+aclError aclAttnSetThreadProfile(aclAttnProfile profile) {
+    return runtime::entry("aclAttnSetThreadProfile", [&]() -> aclError {
+        if (profile == ACL_ATTN_PROFILE_UNSET) {
+            ops::unset_thread_profile();
+            return ACL_SUCCESS;
+        }
+        if (!is_profile(profile)) return no_profile(profile);
+        ops::set_thread_profile(static_cast<Profile>(profile));
         return ACL_SUCCESS;
     });
 }

@@ -21,6 +21,7 @@ struct Choice {
 };
 Choice devices[runtime::kMaxDevices];
 std::atomic<int> revision{kUnset};
+thread_local int of_thread = kUnset;
 
 bool is_set(const char* value) { return value != nullptr && *value != '\0'; }
 
@@ -84,7 +85,12 @@ void set_profile(int32_t device, Profile profile) noexcept {
 
 void unset_profile(int32_t device) noexcept { devices[device].value.store(kUnset, std::memory_order_relaxed); }
 
-Profile current_profile() noexcept { return profile_of(runtime::current_device()); }
+Profile current_profile() noexcept {
+    return of_thread == kUnset ? profile_of(runtime::current_device()) : static_cast<Profile>(of_thread);
+}
+
+void set_thread_profile(Profile profile) noexcept { of_thread = static_cast<int>(profile); }
+void unset_thread_profile() noexcept { of_thread = kUnset; }
 
 Revision current_revision() noexcept {
     const int value = revision.load(std::memory_order_relaxed);
@@ -97,7 +103,8 @@ void unset_revision() noexcept { revision.store(kUnset, std::memory_order_relaxe
 const char* wrong_environment() noexcept {
     const Asked& from = asked();
     if (from.wrong_profile.empty() && from.wrong_revision.empty()) return nullptr;
-    const bool is_profile_open = devices[runtime::current_device()].value.load(std::memory_order_relaxed) == kUnset;
+    const bool is_profile_open =
+        of_thread == kUnset && devices[runtime::current_device()].value.load(std::memory_order_relaxed) == kUnset;
     if (is_profile_open && !from.wrong_profile.empty()) return from.wrong_profile.c_str();
     const bool is_revision_open = revision.load(std::memory_order_relaxed) == kUnset;
     return is_revision_open && !from.wrong_revision.empty() ? from.wrong_revision.c_str() : nullptr;

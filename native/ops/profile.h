@@ -52,8 +52,10 @@ std::string profile_names(uint32_t profiles);
 Profile profile_of(int32_t device) noexcept;
 void set_profile(int32_t device, Profile profile) noexcept;
 void unset_profile(int32_t device) noexcept;
-// Of the calling thread's device, the first one if it has none yet.
+// What the calling thread chose, or its device's, that of the first one if it has none yet.
 Profile current_profile() noexcept;
+void set_thread_profile(Profile profile) noexcept;
+void unset_thread_profile() noexcept;
 
 // What was set, or what the environment variable ACL_ATTN_RULES says ("page" or "newest"), or `page`.
 Revision current_revision() noexcept;

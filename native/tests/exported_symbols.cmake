@@ -3,18 +3,8 @@
 #
 # cmake -D NM=... -D LIBRARY=... -D INCLUDE=... -P exported_symbols.cmake
 file(GLOB_RECURSE headers ${INCLUDE}/*.h)
-set(declared)
-foreach(header IN LISTS headers)
-  file(READ ${header} content)
-  string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" "" content "${content}")
-  string(REGEX MATCHALL "ACL_FUNC_VISIBILITY[^(;#]*\\(" prototypes "${content}")
-  foreach(prototype IN LISTS prototypes)
-    string(REGEX REPLACE ".*[ *\n]([A-Za-z0-9_]+)\\($" "\\1" name "${prototype}")
-    list(APPEND declared ${name})
-  endforeach()
-endforeach()
-list(REMOVE_DUPLICATES declared)
-list(FILTER declared EXCLUDE REGEX "^__attribute__$")  # the definition of the macro
+include(${CMAKE_CURRENT_LIST_DIR}/declared_functions.cmake)
+declared_functions(declared ${headers})
 
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[0-9a-f]+ [A-Za-z] [^\n]+" lines "${lines}")

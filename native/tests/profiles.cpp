@@ -4,7 +4,9 @@
 // Whose rules calls are held against: how that is chosen, and what it means for what is accepted, for statuses and for
 // messages.
 #include <cstring>
+#include <thread>
 
+#include "acl_attn/acl_attn.h"
 #include "acl_attn/rules.h"
 #include "aclnnop/aclnn_fused_infer_attention_score_v4.h"
 #include "two_phase_call.h"
@@ -63,6 +65,21 @@ struct Call {
     Objects objects;
     Arguments a;
 };
+
+static void test_choice_of_a_thread() {
+    Call causal(4);  // for the host only
+    causal.a.sparse_mode = 3;
+    expect(call(causal.a) == 0, "the device's profile: " + recent_message());
+    CHECK_OK(aclAttnSetThreadProfile(ACL_ATTN_PROFILE_ASCEND910B));
+    const uint64_t settings = aclAttnGetSettings();
+    CHECK_EQUAL(call(causal.a), 561002);
+    CHECK_EQUAL(profile(), ACL_ATTN_PROFILE_HOST);  // the device's is as it was
+    std::thread([&] { expect(call(causal.a) == 0, "another thread: " + recent_message()); }).join();
+    CHECK_FAILS(aclAttnSetThreadProfile(ACL_ATTN_PROFILE_COUNT), ACL_ERROR_INVALID_PARAM, "profile: ");
+    CHECK_OK(aclAttnSetThreadProfile(ACL_ATTN_PROFILE_UNSET));
+    CHECK(aclAttnGetSettings() != settings);
+    expect(call(causal.a) == 0, "the device's profile again: " + recent_message());
+}
 
 static void test_refusal() {
     CHECK_OK(aclAttnSetProfile(0, ACL_ATTN_PROFILE_ASCEND950));
@@ -182,6 +199,7 @@ static void test_reports() {
 int main() {
     if (aclInit(nullptr) != 0 || aclrtSetDevice(0) != 0) return 2;
     test_choice();
+    test_choice_of_a_thread();
     test_refusal();
     test_versions();
     test_older_decode();

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from acl_attn import ArgumentTypeError, Buffer, InvalidArgumentError, Spec, Tensor
+from acl_attn._targets import HOST
 from acl_attn.dtypes import encode, float4_e2m1fn_x2, hifloat8, int4_x2
 from acl_attn.tensor import HandleSet, as_tensor_or_placeholder, pointer_as_planned
 
@@ -70,9 +71,9 @@ def test_packed_elements_lie_side_by_side() -> None:
 
 def test_a_plan_counts_as_arrays_do() -> None:
     planned = Tensor.from_array(array_of(int4_x2))
-    assert pointer_as_planned(array_of(int4_x2), "key", planned)
+    assert pointer_as_planned(array_of(int4_x2), "key", planned, HOST)
     for wrong in (encode(np.zeros((2, 3, 16)), "int4_x2"), encode(np.zeros((2, 3, 4)), "int4_x2")):
         with pytest.raises(InvalidArgumentError, match=r"key: expected .* as planned"):
-            pointer_as_planned(wrong, "key", planned)
+            pointer_as_planned(wrong, "key", planned, HOST)
     with pytest.raises(ArgumentTypeError, match="key: expected dtype int4_x2 as planned, got dtype hifloat8"):
-        pointer_as_planned(array_of(hifloat8), "key", planned)
+        pointer_as_planned(array_of(hifloat8), "key", planned, HOST)

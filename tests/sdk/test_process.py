@@ -269,8 +269,12 @@ assert "aclrtSetDevice" in acl_attn.environment().missing
 def test_a_target_that_is_not_there_is_explained() -> None:
     program = """
 try:
-    acl_attn.get_num_threads()
+    {}
 except acl_attn.BackendMissingError as error:
     print(error)
 """
-    assert run(program, ACL_ATTN_TARGET="npu").startswith("ACL_ATTN_TARGET: expected one of host, got 'npu'")
+    said = run(program.format("acl_attn.get_num_threads()"), ACL_ATTN_TARGET="gpu")
+    assert said.startswith("ACL_ATTN_TARGET: expected one of host, sim, npu, cann, got 'gpu'")
+    said = run(program.format("acl_attn.attention(*operands())"), ACL_ATTN_TARGET="npu")
+    assert said.startswith("target 'npu' can't be used: no CANN installation was found")
+    assert run(program.format("acl_attn.get_num_threads()"), ACL_ATTN_TARGET="npu") == ""

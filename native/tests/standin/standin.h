@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: The acl_attn authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A stand-in for CANN: the host library behind the vendor's file names, with what an NPU has and the host has not, above
+ * all memory of its own. For tests of what loads and calls CANN.
+ *
+ * Environment, read when the stand-in is loaded:
+ *   STANDIN_SOC     what aclrtGetSocName answers (default Ascend910B3)
+ *   STANDIN_FAULTS  "function=status,...": these do nothing but answer the status
+ */
+#ifndef ACL_ATTN_TESTS_STANDIN_H_
+#define ACL_ATTN_TESTS_STANDIN_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a vendor's library calls for a function of its own. NULL if the host library has no such function. */
+__attribute__((visibility("default"))) void *standin_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_ATTN_TESTS_STANDIN_H_ */
