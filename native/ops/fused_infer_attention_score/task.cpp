@@ -94,6 +94,13 @@ private:
 
     runtime::TaskResult report(const engine::Fault& fault) const noexcept {
         runtime::TaskResult result;
+        if (fault.failed) {
+            result.code = ACLNN_ERR_INNER;
+            try {
+                result.message = fault.failure;
+            } catch (...) {
+            }
+        }
         if (!fault.found) return result;
         result.code = ACLNN_ERR_PARAM_INVALID;
         try {

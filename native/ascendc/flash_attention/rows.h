@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where keys and values lie.
+#pragma once
+
+#include "ascendc/flash_attention/steps.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+// Keys that can be read in one go: `count` rows, `stride` apart, the first at byte address `address`. Their columns lie
+// together, or (chunk_stride > 0) in groups that far apart.
+struct KeyRun {
+    uint64_t address;
+    int64_t stride;
+    int64_t chunk_stride;
+    int32_t count;
+};
+
+// Of the tensor that `kv` describes: the run that starts at key `key`, of at most `most` keys. `base` and `head_stride`
+// are the sequence's; an element has `half_bytes` half bytes.
+__aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvParams& kv, const Item& item,
+                                  uint64_t base, int64_t head_stride, int64_t key, int32_t most, int32_t half_bytes) {
+    KeyRun run;
+    run.chunk_stride = 0;
+    const int64_t own = key - params.prefix_len;
+    int64_t offset = 0;
+    int64_t left = most;
+    if (own < 0) {
+        left = -own < left ? -own : left;
+        base = kv.prefix;
+        offset = key * kv.prefix_token_stride + item.kv_head * kv.prefix_head_stride;
+        run.stride = kv.prefix_token_stride;
+    } else {
+        offset = item.kv_head * head_stride;
+        run.stride = kv.token_stride;
+        if (kv.chunk < kv.columns) run.chunk_stride = kv.chunk_stride;
+        if (params.block_size > 0) {
+            const int64_t block = own / params.block_size;
+            const int64_t inside = own - block * params.block_size;
+            const AscendC::GlobalTensor<int32_t> table = Gm<int32_t>(params.block_table);
+            const int64_t entry =
+                table.GetValue(static_cast<uint64_t>(item.sequence[kSeqTableOffset] + block));
+            left = params.block_size - inside < left ? params.block_size - inside : left;
+            offset += entry * kv.block_stride + inside * kv.token_stride;
+        } else {
+            offset += own * kv.token_stride;
+        }
+    }
+    run.address = base + static_cast<uint64_t>(offset * half_bytes / 2);
+    run.count = static_cast<int32_t>(left);
+    return run;
+}
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc
