@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -47,7 +48,7 @@ public:
     bool plain(Pipe pipe) const { return plain_ && waiting_[static_cast<int>(pipe)] == 0; }
     bool dry() const { return dry_; }  // count, but do not compute
 
-    void submit(const Operation& operation, std::function<void()> body);
+    void submit(Operation operation, std::function<void()> body);
     // An access of the scalar unit, which takes effect at once.
     void scalar_access(const char* name, const Region& region);
     // From inside a vector function.
@@ -75,7 +76,7 @@ private:
     friend struct UnitState;
 
     Machine& machine_;
-    UnitState* state_;
+    std::unique_ptr<UnitState> state_;
     Arch arch_;
     Role role_;
     uint32_t core_;
@@ -97,7 +98,7 @@ inline void issue(Unit& unit, Pipe pipe, const char* name, Describe&& describe, 
     operation.name = name;
     operation.pipe = pipe;
     describe(operation);
-    unit.submit(operation, std::forward<Body>(body));
+    unit.submit(std::move(operation), std::forward<Body>(body));
 }
 
 }  // namespace acl_attn::sim
