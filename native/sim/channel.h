@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A flag between cores: a counter per pair of producer group and consumer. A consumer's wait passes when every producer has
-// set once more than it has waited.
+// A flag between cores: a counter per pair of producer group and consumer. A consumer's wait passes when every producer
+// has set once more than it has waited.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vector clocks. An agent is one pipe of one unit; its epoch counts its operations. A clock knows, for each agent, up to
-// which epoch everything has happened before.
+// Vector clocks. An agent is one pipe of one unit; its epoch counts its operations. A clock knows, for each agent, up
+// to which epoch everything has happened before.
 #pragma once
 
 #include <algorithm>

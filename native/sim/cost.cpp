@@ -11,15 +11,17 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Cores, clocks and HBM bandwidths are those of published data sheets (64 GB HBM2e; 950DT). The buffer bandwidths are the
-// vendor's rules of thumb. Latencies are round numbers of the size that the documentation speaks of ("tens of cycles").
+// Cores, clocks and HBM bandwidths are those of published data sheets (64 GB HBM2e; 950DT). The buffer bandwidths are
+// the vendor's rules of thumb. Latencies are round numbers of the size that the documentation speaks of ("tens of
+// cycles").
 constexpr ChipFigures kChips[] = {
     {"Ascend 910B", 24, 1.8, 1600, 4800, 256, 128, 128, 128, 8, 300, 20, 20, false, 4, 4, 300},
     {"Ascend 950", 32, 1.65, 4000, 9600, 256, 128, 128, 256, 4, 300, 20, 20, true, 4, 4, 100},
 };
 
 double gm_cycles(const ChipFigures& chip, double bytes, double gb_per_s, uint32_t cores) {
-    const double per_core = std::min(gb_per_s / chip.clock_ghz / std::max(1u, std::min(cores, chip.cores)), chip.gm_bytes_per_cycle);
+    const double per_core =
+        std::min(gb_per_s / chip.clock_ghz / std::max(1u, std::min(cores, chip.cores)), chip.gm_bytes_per_cycle);
     return bytes / per_core;
 }
 
@@ -61,7 +63,9 @@ OperationCost operation_cost(const ChipFigures& chip, const Operation& operation
     const Work& work = operation.work;
     const double bytes = static_cast<double>(work.bytes);
     const double bursts = static_cast<double>(work.bursts) * chip.burst_cycles;
-    const auto cost = [](double busy, uint64_t latency) { return OperationCost{static_cast<uint64_t>(busy) + 1, latency}; };
+    const auto cost = [](double busy, uint64_t latency) {
+        return OperationCost{static_cast<uint64_t>(busy) + 1, latency};
+    };
     switch (work.path) {
         case Path::gm_to_ub:
         case Path::gm_to_l1:
@@ -69,7 +73,8 @@ OperationCost operation_cost(const ChipFigures& chip, const Operation& operation
         case Path::l1_to_gm:
         case Path::l0c_to_gm: {
             const double far = from_hbm(operation, pages);
-            double moving = gm_cycles(chip, far, chip.hbm_gb_per_s, cores) + gm_cycles(chip, bytes - far, chip.l2_gb_per_s, cores);
+            double moving =
+                gm_cycles(chip, far, chip.hbm_gb_per_s, cores) + gm_cycles(chip, bytes - far, chip.l2_gb_per_s, cores);
             if (work.path == Path::l0c_to_gm) moving = std::max(moving, bytes / chip.out_bytes_per_cycle);
             return cost(std::max(moving, bursts), chip.copy_latency);
         }
@@ -88,7 +93,8 @@ OperationCost operation_cost(const ChipFigures& chip, const Operation& operation
     if (work.cube_cycles != 0) return cost(static_cast<double>(work.cube_cycles), chip.cube_latency);
     const uint64_t repeats = work.path == Path::ub_to_ub ? work.bytes / kRepeatBytes : work.repeats - work.slow_repeats;
     const uint64_t cycles = repeats + work.slow_repeats * chip.slow_repeat_cycles;
-    return chip.vector_serial ? OperationCost{cycles + chip.vector_latency, 0} : OperationCost{cycles, chip.vector_latency};
+    return chip.vector_serial ? OperationCost{cycles + chip.vector_latency, 0}
+                              : OperationCost{cycles, chip.vector_latency};
 }
 
 }  // namespace acl_attn::sim

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost model: published figures of the two chips, and from them the cycles that an operation keeps its pipe busy. An
-// estimate for choosing between designs, not a prediction: nothing here was measured on a device.
+// The cost model: published figures of the two chips, and from them the cycles that an operation keeps its pipe busy.
+// An estimate for choosing between designs, not a prediction: nothing here was measured on a device.
 #pragma once
 
 #include <cstdint>

@@ -28,12 +28,17 @@ Party party(const UnitState& state, int mode, int id, bool to_set) {
     switch (mode) {
         case 0: {
             const uint32_t count = cube ? blocks : blocks * kVectorCores;
-            return {{0, id, unit.role(), 0, 0}, count, count, cube ? unit.core() : unit.core() * kVectorCores + unit.sub_block()};
+            return {{0, id, unit.role(), 0, 0},
+                    count,
+                    count,
+                    cube ? unit.core() : unit.core() * kVectorCores + unit.sub_block()};
         }
         case 1: return {{1, id, Role::vector, unit.core(), 0}, kVectorCores, kVectorCores, unit.sub_block()};
         case 2: {
             const bool from_cube = from == Role::cube;
-            return {{2, id, from, unit.core(), 0}, from_cube ? 1 : kVectorCores, from_cube ? kVectorCores : 1,
+            return {{2, id, from, unit.core(), 0},
+                    from_cube ? 1 : kVectorCores,
+                    from_cube ? kVectorCores : 1,
                     cube ? 0 : unit.sub_block()};
         }
         case 4: {
@@ -54,7 +59,8 @@ Party party(const UnitState& state, int mode, int id, bool to_set) {
 }  // namespace
 
 void UnitState::check_cross(const char* name, int mode, int id) const {
-    if (mode == 1 && unit.role() == Role::cube) unit.fault(name, "modeId: 1 is between vector cores, got it on a cube core");
+    if (mode == 1 && unit.role() == Role::cube)
+        unit.fault(name, "modeId: 1 is between vector cores, got it on a cube core");
     const bool cube_of_mode_4 = mode == 4 && unit.role() == Role::cube;
     const int low = cube_of_mode_4 && id >= kSecondVectorCore ? id - kSecondVectorCore : id;
     if (low < 0 || low > kLastFreeId) {
@@ -72,7 +78,8 @@ void UnitState::produce(Pipe pipe, int mode, int id) {
     Channel& channel = machine.channel(who.key, who.producers, who.consumers);
     channel.set(who.own, std::move(now));
     if (unit.checking() && channel.outstanding(who.own) > kMostOutstanding) {
-        unit.fault("CrossCoreSetFlag", "flagId " + std::to_string(id) + ": expected at most 15 sets without a wait, got 16");
+        unit.fault("CrossCoreSetFlag",
+                   "flagId " + std::to_string(id) + ": expected at most 15 sets without a wait, got 16");
     }
     machine.progress++;
 }

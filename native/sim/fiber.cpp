@@ -84,7 +84,8 @@ bool Fiber::started() const { return state_->started; }
 void Fiber::resume() {
     State& state = *state_;
     if (!state.started) {
-        state.stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        state.stack =
+            mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (state.stack == MAP_FAILED) throw std::bad_alloc();
         // The lowest page is a fence: a kernel that overflows its stack stops there.
         mprotect(state.stack, static_cast<size_t>(sysconf(_SC_PAGESIZE)), PROT_NONE);

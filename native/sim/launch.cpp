@@ -146,7 +146,8 @@ LaunchResult launch(const LaunchOptions& options, const std::function<void()>& k
             UnitState& state = unit->state();
             for (int pipe = 0; pipe < kPipes; pipe++) {
                 state.counts.pipes[pipe] = state.pipes[pipe].counts;
-                state.counts.end_cycle = std::max({state.counts.end_cycle, state.pipes[pipe].time, state.pipes[pipe].done});
+                state.counts.end_cycle =
+                    std::max({state.counts.end_cycle, state.pipes[pipe].time, state.pipes[pipe].done});
             }
             result.cycles = std::max(result.cycles, state.counts.end_cycle);
             result.units.push_back(state.counts);

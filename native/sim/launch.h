@@ -18,9 +18,9 @@ namespace acl_attn::sim {
 struct Buffer {
     const void* address;
     uint64_t bytes;
-    const char* name;       // for messages, static storage
+    const char* name;  // for messages, static storage
     bool writable;
-    bool poison = false;    // fill it with NaN patterns first (workspace; needs checks)
+    bool poison = false;  // fill it with NaN patterns first (workspace; needs checks)
 };
 
 struct LaunchOptions {
@@ -31,6 +31,9 @@ struct LaunchOptions {
     // With checks: 0 runs operations as early as possible; other numbers run the pipes in a random order that the flags
     // allow. Results must not differ.
     uint64_t seed = 0;
+    // Of the checks, the one for operations on the same bytes that nothing puts in order. Without it, random orders
+    // show such a fault only by a wrong result.
+    bool races = true;
     // Count the work and estimate times (counters.h).
     bool counts = false;
     // With counts: move and compute nothing, for calls too large to simulate. Scalar accesses still happen, so control
@@ -46,10 +49,10 @@ struct LaunchOptions {
 
 struct LaunchResult {
     bool ok = false;
-    std::string error;           // what, where, and the state of all cores if they wait for each other
+    std::string error;              // what, where, and the state of all cores if they wait for each other
     std::vector<UnitCounts> units;  // with counts: per core the cube core, then both vector cores
     std::vector<TraceEvent> trace;
-    uint64_t cycles = 0;         // with counts: estimate from the first start to the last end
+    uint64_t cycles = 0;  // with counts: estimate from the first start to the last end
 };
 
 LaunchResult launch(const LaunchOptions& options, const std::function<void()>& kernel);

@@ -13,14 +13,17 @@ constexpr int kPoison = 0xff;
 
 void allocate(const LaunchOptions& options, Space space, Memory& memory) {
     const uint32_t bytes = space_bytes(options.arch, space);
-    memory.bytes.reset(new uint8_t[bytes]);
+    memory.bytes.reset(static_cast<uint8_t*>(::operator new(bytes, kMemoryAlignment)));
     if (options.checks) std::memset(memory.bytes.get(), kPoison, bytes);
 }
 
 }  // namespace
 
 Machine::Machine(const LaunchOptions& launch_options, const std::function<void()>& launch_kernel)
-    : options(launch_options), kernel(launch_kernel), chip(chip_figures(launch_options.arch)), random(launch_options.seed) {
+    : options(launch_options),
+      kernel(launch_kernel),
+      chip(chip_figures(launch_options.arch)),
+      random(launch_options.seed) {
     for (uint32_t index = 0; index < options.blocks; index++) {
         auto core = std::make_unique<Core>();
         for (Space space : {Space::l1, Space::l0a, Space::l0b, Space::l0c, Space::bias, Space::fixpipe}) {
@@ -42,10 +45,12 @@ Machine::Machine(const LaunchOptions& launch_options, const std::function<void()
 Memory& Machine::memory(const Unit& unit, Space space, int vector_core) {
     Core& core = *cores[unit.core()];
     if (space == Space::ub) {
-        if (vector_core < 0 && unit.role() == Role::cube) throw Fault{"UB: expected a vector core, got a cube core, which has none"};
+        if (vector_core < 0 && unit.role() == Role::cube)
+            throw Fault{"UB: expected a vector core, got a cube core, which has none"};
         return core.unified[vector_core < 0 ? unit.sub_block() : static_cast<uint32_t>(vector_core)];
     }
-    if (space == Space::gm) throw Fault{"LocalTensor: expected a tensor with a place, got one that was never given any"};
+    if (space == Space::gm)
+        throw Fault{"LocalTensor: expected a tensor with a place, got one that was never given any"};
     return core.shared[static_cast<int>(space)];
 }
 
@@ -82,7 +87,8 @@ void Machine::check_global(const Unit& unit, const char* name, uint64_t address,
     if (options.buffers.empty()) return;
     const Buffer* buffer = find_buffer(options.buffers, address, bytes);
     if (buffer != nullptr && (!write || buffer->writable)) return;
-    if (buffer != nullptr) unit.fault(name, std::string("write to ") + buffer->name + ": expected a buffer for results or workspace");
+    if (buffer != nullptr)
+        unit.fault(name, std::string("write to ") + buffer->name + ": expected a buffer for results or workspace");
     // Which buffer was meant: the one that holds the first byte, or ends where it starts.
     for (const Buffer& near : options.buffers) {
         const uint64_t start = reinterpret_cast<uint64_t>(near.address);
@@ -91,7 +97,8 @@ void Machine::check_global(const Unit& unit, const char* name, uint64_t address,
                              std::to_string(near.bytes) + ", got " + std::to_string(address - start) + " to " +
                              std::to_string(address - start + bytes));
     }
-    unit.fault(name, std::string(write ? "write to" : "read of") + " global memory: expected a buffer of the call, got another address");
+    unit.fault(name, std::string(write ? "write to" : "read of") +
+                         " global memory: expected a buffer of the call, got another address");
 }
 
 bool Machine::is_constant(uint64_t address) const {

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole of one launch: cores with their memories and units, flags between cores, and what the checks and counts share.
+// The whole of one launch: cores with their memories and units, flags between cores, and what the checks and counts
+// share.
 #pragma once
 
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -20,15 +22,21 @@
 
 namespace acl_attn::sim {
 
+// Pages, so that an address within a memory is aligned as its offset is.
+constexpr std::align_val_t kMemoryAlignment{4096};
+struct FreeMemory {
+    void operator()(uint8_t* bytes) const { ::operator delete(bytes, kMemoryAlignment); }
+};
+
 // A memory with what the checks know about it.
 struct Memory {
-    std::unique_ptr<uint8_t[]> bytes;
+    std::unique_ptr<uint8_t[], FreeMemory> bytes;
     Shadow shadow;
 };
 
 struct Core {
-    Memory shared[kSpaces];                // L1, L0A, L0B, L0C, BT, FB
-    Memory unified[kVectorCores];          // UB
+    Memory shared[kSpaces];        // L1, L0A, L0B, L0C, BT, FB
+    Memory unified[kVectorCores];  // UB
     std::unique_ptr<Unit> units[1 + kVectorCores];
 };
 
@@ -59,8 +67,8 @@ struct Machine {
 
     // Throws Fault if the bytes are no part of a buffer that the kernel may use so.
     void check_global(const Unit& unit, const char* name, uint64_t address, uint64_t bytes, bool write);
-    bool is_constant(uint64_t address) const;        // in a buffer that nobody writes
-    uint64_t buffer_start(uint64_t address) const;   // of the buffer, 0 if none is known
+    bool is_constant(uint64_t address) const;       // in a buffer that nobody writes
+    uint64_t buffer_start(uint64_t address) const;  // of the buffer, 0 if none is known
     // Throws Fault if a scalar store to these bytes has not left its cache.
     void check_dirty(const Unit& unit, const char* name, uint64_t address, uint64_t bytes);
 

@@ -20,8 +20,8 @@ constexpr uint32_t kSide = 16;  // of a fractal of L0C
 
 // Rows [row, row + count) of a column of fractals; a and b at their first k.
 template <class Value>
-inline __attribute__((always_inline)) void multiply_rows(const Product<Value>& product, uint32_t padded_m, uint32_t padded_n,
-                                                         uint32_t row, uint32_t column) {
+inline __attribute__((always_inline)) void multiply_rows(const Product<Value>& product, uint32_t padded_m,
+                                                         uint32_t padded_n, uint32_t row, uint32_t column) {
     constexpr uint32_t kRows = 8;  // accumulators that fit into the registers of AVX2 and more
     Value sums[kRows][kSide] = {};
     const Value* a = product.a + row;

@@ -36,8 +36,22 @@ struct Region {
 
 // What the counters and the cost model take from an operation.
 enum class Path : uint8_t {
-    none, gm_to_ub, gm_to_l1, ub_to_gm, ub_to_l1, l1_to_gm, l1_to_l0a, l1_to_l0b, l1_to_bias, l1_to_fixpipe, l1_to_ub,
-    l0c_to_gm, l0c_to_l1, l0c_to_ub, ub_to_ub, fill,
+    none,
+    gm_to_ub,
+    gm_to_l1,
+    ub_to_gm,
+    ub_to_l1,
+    l1_to_gm,
+    l1_to_l0a,
+    l1_to_l0b,
+    l1_to_bias,
+    l1_to_fixpipe,
+    l1_to_ub,
+    l0c_to_gm,
+    l0c_to_l1,
+    l0c_to_ub,
+    ub_to_ub,
+    fill,
 };
 constexpr int kPaths = 16;
 
@@ -54,7 +68,7 @@ struct Work {
 struct Operation {
     const char* name = "";  // of the API call, static storage
     Pipe pipe = Pipe::s;
-    uint8_t unit_flag = 0;  // Mmad and Fixpipe: 2 more to come, 3 the last
+    uint8_t unit_flag = 0;         // Mmad and Fixpipe: 2 more to come, 3 the last
     bool vector_function = false;  // finds out what it touches while it runs
     Work work;
     std::vector<Region> regions;

@@ -27,8 +27,8 @@ std::string UnitState::report() const {
     for (int which = 1; which < kPipes; which++) {
         const std::deque<Command>& queue = pipes[which].queue;
         if (queue.empty()) continue;
-        text += std::string("; pipe ") + pipe_name(static_cast<Pipe>(which)) + " stands at " + queue.front().describe() + ", " +
-                std::to_string(queue.size()) + " in its queue";
+        text += std::string("; pipe ") + pipe_name(static_cast<Pipe>(which)) + " stands at " +
+                queue.front().describe() + ", " + std::to_string(queue.size()) + " in its queue";
     }
     for (int kind = 0; kind < kEventKinds; kind++) {
         for (int id = 0; id < kEventIds; id++) {
@@ -56,8 +56,8 @@ void Machine::check_channels() {
     for (const auto& [key, channel] : channels) {
         if (channel.used_up()) continue;
         const char* from = key.from == Role::cube ? "cube" : "vector";
-        std::string text = "end of kernel: flagId " + std::to_string(key.id) + " of mode " + std::to_string(key.mode) + " from the " +
-                           from + " side";
+        std::string text = "end of kernel: flagId " + std::to_string(key.id) + " of mode " + std::to_string(key.mode) +
+                           " from the " + from + " side";
         if (key.mode != 0) text += " of core " + std::to_string(key.core);
         fail(text + ": expected a wait for every set, got one that nobody waited for");
     }

@@ -66,7 +66,8 @@ void Unit::scalar_access(const char* name, const Region& region) {
     if (region.space != Space::gm && region.space != Space::ub) {
         fault(name, "expected a tensor in UB or GM, which the scalar unit can reach");
     }
-    if (region.space == Space::ub && role_ != Role::vector) fault(name, "expected to run on a vector core, whose UB it is");
+    if (region.space == Space::ub && role_ != Role::vector)
+        fault(name, "expected to run on a vector core, whose UB it is");
     if (!checking_) return;
     PipeState& scalar = state.scalar();
     const uint32_t epoch = ++scalar.epoch;
@@ -80,7 +81,8 @@ void Unit::scalar_access(const char* name, const Region& region) {
 void Unit::cache_clean(const char*) { state_->dirty.clear(); }
 
 void Unit::set_flag(Pipe source, Pipe target, int kind, int id, const char* name) {
-    if (id < 0 || id >= kEventIds) fault("SetFlag", std::string(name) + ": eventID: expected 0 to 7, got " + std::to_string(id));
+    if (id < 0 || id >= kEventIds)
+        fault("SetFlag", std::string(name) + ": eventID: expected 0 to 7, got " + std::to_string(id));
     Command command;
     command.kind = Command::Kind::set_flag;
     command.event = kind;
@@ -91,7 +93,8 @@ void Unit::set_flag(Pipe source, Pipe target, int kind, int id, const char* name
 }
 
 void Unit::wait_flag(Pipe, Pipe target, int kind, int id, const char* name) {
-    if (id < 0 || id >= kEventIds) fault("WaitFlag", std::string(name) + ": eventID: expected 0 to 7, got " + std::to_string(id));
+    if (id < 0 || id >= kEventIds)
+        fault("WaitFlag", std::string(name) + ": eventID: expected 0 to 7, got " + std::to_string(id));
     if (target == Pipe::s) {
         state_->wait_until(std::string("WaitFlag<") + name + ">(" + std::to_string(id) + ")",
                            [this, kind, id] { return state_->flags[kind][id].set; });
@@ -161,7 +164,8 @@ void Unit::cross_wait(int mode, Pipe pipe, int id) {
 
 void Unit::sync_all(bool vector_only) {
     if (vector_only && role_ == Role::cube) {
-        if (checking_) fault("SyncAll", "expected SyncAll<false>() on a cube core: SyncAll<true>() is for vector cores");
+        if (checking_)
+            fault("SyncAll", "expected SyncAll<false>() on a cube core: SyncAll<true>() is for vector cores");
         return;
     }
     barrier_all();
@@ -179,8 +183,9 @@ void Unit::vector_function_access(const void* address, uint32_t bytes, bool writ
     const uint8_t* base = memory(Space::ub);
     const uint64_t start = static_cast<uint64_t>(static_cast<const uint8_t*>(address) - base);
     if (static_cast<const uint8_t*>(address) < base || start + bytes > space_bytes(arch_, Space::ub)) {
-        fault(name, "address: expected bytes within the " + std::to_string(space_bytes(arch_, Space::ub)) + " of UB, got " +
-                        std::to_string(static_cast<int64_t>(start)) + " to " + std::to_string(static_cast<int64_t>(start + bytes)));
+        fault(name, "address: expected bytes within the " + std::to_string(space_bytes(arch_, Space::ub)) +
+                        " of UB, got " + std::to_string(static_cast<int64_t>(start)) + " to " +
+                        std::to_string(static_cast<int64_t>(start + bytes)));
     }
     Region region;
     region.space = Space::ub;
@@ -206,9 +211,7 @@ void Unit::vector_function_work(uint64_t repeats, uint64_t slow_repeats) {
     state_->function_work.slow_repeats += slow_repeats;
 }
 
-void Unit::vector_function_barrier() {
-    std::fill(state_->function_stores.begin(), state_->function_stores.end(), 0);
-}
+void Unit::vector_function_barrier() { std::fill(state_->function_stores.begin(), state_->function_stores.end(), 0); }
 
 void Unit::use_high_water(Space space, uint64_t end) {
     uint64_t& mark = state_->counts.high_water[static_cast<int>(space)];

@@ -153,9 +153,10 @@ void UnitState::set(Pipe which, const Command& command) {
     if (unit.checking()) {
         const std::string label = std::string(command.name) + " flag " + std::to_string(command.id);
         if (flag.set) unit.fault("SetFlag", label + ": expected a wait since it was set, got a second set");
-        if (flag.waited && !state.clock.knows(flag.waiter, flag.waiter_epoch)) {
-            unit.fault("SetFlag", label + ": expected the last wait for it to come before this set by another flag or a "
-                                          "barrier, got no order between them; the set may come first and be lost");
+        if (machine.options.races && flag.waited && !state.clock.knows(flag.waiter, flag.waiter_epoch)) {
+            unit.fault("SetFlag", label +
+                                      ": expected the last wait for it to come before this set by another flag or a "
+                                      "barrier, got no order between them; the set may come first and be lost");
         }
         state.epoch++;
     }
@@ -227,8 +228,9 @@ void UnitState::check_accumulation(const Operation& operation) {
     const bool overlaps = has_last_tile && last_tile.base < target->base + target->row_bytes &&
                           target->base < last_tile.base + last_tile.row_bytes;
     if (accumulates && overlaps && target->row_bytes / kFractalOfL0c < kHiddenFrom) {
-        unit.fault(operation.name, "expected PipeBarrier<PIPE_M>() between two products that accumulate into the same tile "
-                                   "of less than 10 fractals");
+        unit.fault(operation.name,
+                   "expected PipeBarrier<PIPE_M>() between two products that accumulate into the same tile "
+                   "of less than 10 fractals");
     }
     last_tile = *target;
     has_last_tile = true;
@@ -251,7 +253,8 @@ void UnitState::count(Pipe which, const Operation& operation) {
     for (const Region& region : operation.regions) {
         if (region.space == Space::gm) continue;
         const uint64_t rows = region.rows - 1, outer = region.outer - 1;
-        unit.use_high_water(region.space, region.base + region.row_bytes + rows * static_cast<uint64_t>(region.row_step) +
+        unit.use_high_water(region.space, region.base + region.row_bytes +
+                                              rows * static_cast<uint64_t>(region.row_step) +
                                               outer * static_cast<uint64_t>(region.outer_step));
     }
     if (machine.options.traced_core == static_cast<int32_t>(unit.core())) {
@@ -259,7 +262,8 @@ void UnitState::count(Pipe which, const Operation& operation) {
     }
 }
 
-void UnitState::touch(const Operation& operation, const Region& region, uint32_t epoch, const Clock& clock, Pipe which) {
+void UnitState::touch(const Operation& operation, const Region& region, uint32_t epoch, const Clock& clock,
+                      Pipe which) {
     const bool global = region.space == Space::gm;
     Access access{operation.name, epoch, agent(which), 0, 0, region.write};
     for (uint32_t outer = 0; outer < region.outer; outer++) {
@@ -271,7 +275,9 @@ void UnitState::touch(const Operation& operation, const Region& region, uint32_t
                 if (machine.is_constant(address)) continue;
                 if (which != Pipe::s) machine.check_dirty(unit, operation.name, address, region.row_bytes);
             }
-            Shadow& shadow = global ? machine.global_shadow : machine.memory(unit, region.space, region.vector_core).shadow;
+            if (!machine.options.races) continue;
+            Shadow& shadow =
+                global ? machine.global_shadow : machine.memory(unit, region.space, region.vector_core).shadow;
             const Access* earlier = shadow.touch(address, region.row_bytes, access, clock);
             if (earlier == nullptr) continue;
             const uint64_t shown = global ? address - machine.buffer_start(address) : address;

@@ -67,13 +67,13 @@ struct UnitState {
     std::unique_ptr<Fiber> fiber;
     std::string waiting_for;  // of the program, empty if it is not waiting
     bool initialised = false;
-    bool drained = true;      // no operation since the last barrier over all pipes
-    struct UnitFlag {            // of Mmad with unit flag 3, and of Fixpipe
+    bool drained = true;  // no operation since the last barrier over all pipes
+    struct UnitFlag {     // of Mmad with unit flag 3, and of Fixpipe
         uint32_t issued = 0;
         uint32_t done = 0;
         Stamp stamp;
     } products, outlets;
-    Region last_tile;            // of the last Mmad since a barrier on M
+    Region last_tile;  // of the last Mmad since a barrier on M
     bool has_last_tile = false;
 
     // The vector function that runs now.
@@ -91,11 +91,11 @@ struct UnitState {
     PipeState& scalar() { return pipes[0]; }
 
     void enqueue(Pipe pipe, Command command);
-    bool runnable(Pipe pipe) const;   // the first command of the queue can run now
+    bool runnable(Pipe pipe) const;  // the first command of the queue can run now
     void run_first(Pipe pipe);
-    bool pump();                      // runs what can run in order; whether anything did
-    bool run_random();                // runs one command of a random pipe
-    bool idle() const;                // all queues are empty
+    bool pump();        // runs what can run in order; whether anything did
+    bool run_random();  // runs one command of a random pipe
+    bool idle() const;  // all queues are empty
     void execute(Pipe pipe, Command& command);
     void execute_operation(Pipe pipe, Command& command);
     void check_accumulation(const Operation& operation);

@@ -35,7 +35,8 @@ struct MatmulProblem {
                 double sum = 0;
                 for (uint32_t i = 0; i < k; i++) {
                     const T right = b_transposed ? b[i * n + column] : b[column * k + i];
-                    sum += static_cast<double>(detail::widen(a[row * k + i])) * static_cast<double>(detail::widen(right));
+                    sum +=
+                        static_cast<double>(detail::widen(a[row * k + i])) * static_cast<double>(detail::widen(right));
                 }
                 expected[row * n + column] = static_cast<float>(sum);
             }
@@ -59,9 +60,11 @@ void load_nz(const LocalTensor<T>& l1, T* address, uint32_t rows, uint32_t colum
     DataCopy(l1, global, params);
 }
 
-// L1 [rows][columns] in NZ to L0A as [rows][columns], or to L0B as its transpose (rows along n) or as it is (rows along k).
+// L1 [rows][columns] in NZ to L0A as [rows][columns], or to L0B as its transpose (rows along n) or as it is (rows along
+// k).
 template <class T>
-void load_l0(const LocalTensor<T>& l0, const LocalTensor<T>& l1, uint32_t rows, uint32_t columns, bool to_a, bool transpose) {
+void load_l0(const LocalTensor<T>& l0, const LocalTensor<T>& l1, uint32_t rows, uint32_t columns, bool to_a,
+             bool transpose) {
     constexpr uint32_t kC0 = 32 / sizeof(T);
     const uint32_t m1 = round_up(rows, 16) / 16;
     const uint32_t k1 = round_up(columns, kC0) / kC0;
@@ -264,9 +267,8 @@ void test_counts() {
     options.checks = false;
     options.counts = true;
     options.traced_core = 0;
-    const sim::LaunchResult result = sim::launch(options, [&] {
-        matmul_kernel<half>(problem.a.data(), problem.b.data(), problem.c.data(), 64, 48, 80, false);
-    });
+    const sim::LaunchResult result = sim::launch(
+        options, [&] { matmul_kernel<half>(problem.a.data(), problem.b.data(), problem.c.data(), 64, 48, 80, false); });
     CHECK(result.ok);
     CHECK_EQUAL(result.units.size(), 3);
     const sim::UnitCounts& cube = result.units[0];
@@ -281,9 +283,8 @@ void test_counts() {
     // Without moving anything, the same counts.
     std::fill(problem.c.begin(), problem.c.end(), -1.0f);
     options.dry = true;
-    const sim::LaunchResult dry = sim::launch(options, [&] {
-        matmul_kernel<half>(problem.a.data(), problem.b.data(), problem.c.data(), 64, 48, 80, false);
-    });
+    const sim::LaunchResult dry = sim::launch(
+        options, [&] { matmul_kernel<half>(problem.a.data(), problem.b.data(), problem.c.data(), 64, 48, 80, false); });
     CHECK(dry.ok);
     CHECK_EQUAL(dry.cycles, result.cycles);
     CHECK_EQUAL(dry.units[0].macs, cube.macs);

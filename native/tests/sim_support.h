@@ -31,7 +31,8 @@ inline void expect_clean(const char* what, const sim::LaunchOptions& options, co
 }
 
 // In order, and in a few random orders.
-inline void expect_clean_in_any_order(const char* what, sim::LaunchOptions options, const std::function<void()>& kernel) {
+inline void expect_clean_in_any_order(const char* what, sim::LaunchOptions options,
+                                      const std::function<void()>& kernel) {
     for (options.seed = 0; options.seed < 6; options.seed++) expect_clean(what, options, kernel);
 }
 

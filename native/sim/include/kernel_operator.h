@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel API on the host: what the bundled kernels use of AscendC, and no more. Where the device's compiler is, its own
-// header of this name is found instead. A kernel runs inside acl_attn::sim::launch (sim/launch.h).
+// The kernel API on the host: what the bundled kernels use of AscendC, and no more. Where the device's compiler is, its
+// own header of this name is found instead. A kernel runs inside acl_attn::sim::launch (sim/launch.h).
 #pragma once
 
 #include "ascendc/cast.h"

@@ -26,8 +26,10 @@ inline void cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, RoundMode
         if (unit.checking()) {
             require(unit.role() == acl_attn::sim::Role::vector, kName, "expected to run on a vector core");
             require(dst.space() == Space::ub && src.space() == Space::ub, kName, "dst, src: expected UB");
-            require(dst.address() % 32 == 0 && src.address() % 32 == 0, kName, "dst, src: expected addresses on 32 bytes");
-            require(lanes.count() >= 1 && lanes.count() % 2 == 0, kName, "count: expected an even number of 4-bit elements");
+            require(dst.address() % 32 == 0 && src.address() % 32 == 0, kName,
+                    "dst, src: expected addresses on 32 bytes");
+            require(lanes.count() >= 1 && lanes.count() % 2 == 0, kName,
+                    "count: expected an even number of 4-bit elements");
         }
         acl_attn::sim::issue(
             unit, Pipe::v, kName,
@@ -50,8 +52,8 @@ inline void cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, RoundMode
 }  // namespace detail
 
 template <class T, class U, bool isSetMask = true>
-inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode, const uint64_t mask[],
-                 const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {
+inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
+                 const uint64_t mask[], const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {
     detail::cast(dst, src, roundMode, detail::Lanes::of_bits(mask, repeatTime), repeatParams);
 }
 template <class T, class U, bool isSetMask = true>
@@ -60,7 +62,8 @@ inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const Rou
     detail::cast(dst, src, roundMode, detail::Lanes::of_mask(mask, repeatTime), repeatParams);
 }
 template <class T, class U>
-inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode, const uint32_t count) {
+inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
+                 const uint32_t count) {
     detail::cast(dst, src, roundMode, detail::Lanes::of_count(count), UnaryRepeatParams());
 }
 

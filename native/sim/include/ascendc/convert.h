@@ -116,7 +116,9 @@ inline D saturate(double value) {
     constexpr double kLow = static_cast<double>(std::numeric_limits<D>::min());
     constexpr double kHigh = static_cast<double>(std::numeric_limits<D>::max());
     if (value != value) return 0;
-    return value <= kLow ? std::numeric_limits<D>::min() : value >= kHigh ? std::numeric_limits<D>::max() : static_cast<D>(value);
+    return value <= kLow    ? std::numeric_limits<D>::min()
+           : value >= kHigh ? std::numeric_limits<D>::max()
+                            : static_cast<D>(value);
 }
 
 // To nearest, ties to even, saturating; NaN stays NaN. The format is the upper half of fp16.
@@ -134,7 +136,9 @@ inline D convert(S element, RoundMode mode) {
         return std::is_same_v<S, float> ? static_cast<float>(round_integral(value, mode)) : static_cast<float>(value);
     } else if constexpr (is_any_of<D, half, bfloat16_t>) {
         const float wide = static_cast<float>(value);
-        return narrow<D>(exact ? wide : round_to_bits(wide, mode, std::is_same_v<D, half> ? 10 : 7, std::is_same_v<D, half> ? -14 : -126));
+        return narrow<D>(
+            exact ? wide
+                  : round_to_bits(wide, mode, std::is_same_v<D, half> ? 10 : 7, std::is_same_v<D, half> ? -14 : -126));
     } else if constexpr (std::is_integral_v<D> && std::is_integral_v<S>) {
         return static_cast<D>(value);
     } else if constexpr (std::is_integral_v<D>) {

@@ -108,8 +108,9 @@ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, cons
     if (unit.checking()) {
         detail::check_block_count(kName, repeatParams.blockCount);
         detail::check_copy_address(kName, src.address(), true);
-        detail::require(vector ? src.space() == detail::Space::ub : src.space() == detail::Space::l1 && !detail::kIs3510,
-                        kName, "src: expected UB on a vector core; L1 on a cube core of dav-2201 only");
+        detail::require(
+            vector ? src.space() == detail::Space::ub : src.space() == detail::Space::l1 && !detail::kIs3510, kName,
+            "src: expected UB on a vector core; L1 on a cube core of dav-2201 only");
     }
     const detail::RowCopy rows(repeatParams);
     acl_attn::sim::issue(
@@ -159,7 +160,8 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
     DataCopy(dst, src, detail::one_block("DataCopy", detail::bytes_of<T>(count)));
 }
 
-// ND in GM to NZ in L1. Columns beyond dValue within the last 32 bytes become zero; rows beyond nValue stay as they are.
+// ND in GM to NZ in L1. Columns beyond dValue within the last 32 bytes become zero; rows beyond nValue stay as they
+// are.
 template <class T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& intriParams) {
     constexpr const char* kName = "DataCopy(Nd2NzParams)";
@@ -169,7 +171,8 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
                         "dst: expected L1, on a cube core");
         detail::check_copy_address(kName, dst.address(), false);
         detail::require(intriParams.nValue <= 16384, kName, "nValue: expected at most 16384");
-        detail::require(intriParams.dstNzNStride >= 1 || intriParams.nValue <= 1, kName, "dstNzNStride: expected at least 1");
+        detail::require(intriParams.dstNzNStride >= 1 || intriParams.nValue <= 1, kName,
+                        "dstNzNStride: expected at least 1");
     }
     if (intriParams.ndNum == 0 || intriParams.nValue == 0 || intriParams.dValue == 0) return;
     const detail::NzLoad<T> load(intriParams);
@@ -194,7 +197,8 @@ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
     if (unit.checking()) {
         detail::check_block_count(kName, count);
         detail::require(length <= 2097151, kName, "blockLen: expected at most 2097151");
-        detail::require(left <= kBlock && right <= kBlock, kName, "leftPadding, rightPadding: expected at most 32 bytes");
+        detail::require(left <= kBlock && right <= kBlock, kName,
+                        "leftPadding, rightPadding: expected at most 32 bytes");
         detail::require(dst.space() == detail::Space::ub && unit.role() == acl_attn::sim::Role::vector, kName,
                         "dst: expected UB, on a vector core");
         detail::check_copy_address(kName, dst.address(), false);
@@ -226,7 +230,8 @@ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
 }
 
 template <class T>
-inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& dataCopyParams) {
+inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                        const DataCopyExtParams& dataCopyParams) {
     constexpr const char* kName = "DataCopyPad";
     constexpr uint64_t kBlock = acl_attn::sim::kBlockBytes;
     detail::Unit& unit = detail::Unit::current();

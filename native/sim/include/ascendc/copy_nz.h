@@ -27,9 +27,11 @@ public:
         const bool dense = src_row_step_ == row_bytes_;
         operation.work.bursts = dense ? params_.ndNum : uint64_t{params_.ndNum} * params_.nValue;
         for (uint32_t matrix = 0; matrix < params_.ndNum; matrix++) {
-            reads(operation, src, {matrix * src_matrix(), row_bytes_, params_.nValue, static_cast<int64_t>(src_row_step_)});
-            writes(operation, dst, {matrix * dst_matrix(), kBlock, params_.nValue, static_cast<int64_t>(token_step_), groups_,
-                                    static_cast<int64_t>(group_step_)});
+            reads(operation, src,
+                  {matrix * src_matrix(), row_bytes_, params_.nValue, static_cast<int64_t>(src_row_step_)});
+            writes(operation, dst,
+                   {matrix * dst_matrix(), kBlock, params_.nValue, static_cast<int64_t>(token_step_), groups_,
+                    static_cast<int64_t>(group_step_)});
         }
     }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // L1 to L0A and L0B, and the matrix product. Orders of fractals are the device's: L0A has row after row of fractals on
-// dav-2201 and column after column on dav-3510; L0B and L0C have column after column. A fractal of L0B is the transpose of
-// its piece of the right matrix: n slow, k fast.
+// dav-2201 and column after column on dav-3510; L0B and L0C have column after column. A fractal of L0B is the transpose
+// of its piece of the right matrix: n slow, k fast.
 #pragma once
 
 #include "ascendc/tensor.h"
@@ -17,7 +17,8 @@ constexpr uint32_t kFractal = acl_attn::sim::kFractalBytes;
 constexpr uint32_t kFractalRows = 16;
 
 inline void check_l0_load(const char* name, Space dst, Space src) {
-    require(src == Space::l1 && (dst == Space::l0a || dst == Space::l0b), name, "dst and src: expected L1 to L0A or L0B");
+    require(src == Space::l1 && (dst == Space::l0a || dst == Space::l0b), name,
+            "dst and src: expected L1 to L0A or L0B");
     require(Unit::current().role() == acl_attn::sim::Role::cube, name, "expected to run on a cube core");
 }
 
@@ -40,8 +41,8 @@ constexpr Path l0_path(Space dst) { return dst == Space::l0a ? Path::l1_to_l0a :
 }  // namespace detail
 
 #if __NPU_ARCH__ == 2201
-// Fractals startIndex, startIndex + srcStride, ... of src, `repeatTimes` of them; dstGap fractals are left out between two
-// in dst.
+// Fractals startIndex, startIndex + srcStride, ... of src, `repeatTimes` of them; dstGap fractals are left out between
+// two in dst.
 template <class T>
 inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& loadDataParams) {
     constexpr const char* kName = "LoadData(LoadData2DParams)";
@@ -61,14 +62,16 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
             operation.work.path = detail::l0_path(dst.space());
             operation.work.bytes = uint64_t{params.repeatTimes} * detail::kFractal;
             operation.work.bursts = params.repeatTimes;
-            detail::reads(operation, src, {uint64_t{params.startIndex} * detail::kFractal, detail::kFractal,
-                                           params.repeatTimes, int64_t{params.srcStride} * detail::kFractal});
+            detail::reads(operation, src,
+                          {uint64_t{params.startIndex} * detail::kFractal, detail::kFractal, params.repeatTimes,
+                           int64_t{params.srcStride} * detail::kFractal});
             detail::writes(operation, dst,
                            {0, detail::kFractal, params.repeatTimes, (int64_t{params.dstGap} + 1) * detail::kFractal});
         },
         [=] {
             for (uint32_t i = 0; i < params.repeatTimes; i++) {
-                const uint8_t* in = src.data() + (uint64_t{params.startIndex} + uint64_t{i} * params.srcStride) * detail::kFractal;
+                const uint8_t* in =
+                    src.data() + (uint64_t{params.startIndex} + uint64_t{i} * params.srcStride) * detail::kFractal;
                 uint8_t* out = dst.data() + uint64_t{i} * (params.dstGap + 1u) * detail::kFractal;
                 if constexpr (sizeof(T) == 2) {
                     if (params.ifTranspose) {
@@ -81,8 +84,8 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
         });
 }
 
-// 8-bit elements: squares of 32 x 32, which are two fractals. startIndex and srcStride count squares; dstFracGap fractals
-// are left out between the two of a square, dstGap between the first ones of two squares.
+// 8-bit elements: squares of 32 x 32, which are two fractals. startIndex and srcStride count squares; dstFracGap
+// fractals are left out between the two of a square, dstGap between the first ones of two squares.
 template <class T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const LoadData2dTransposeParams& loadDataParams) {
@@ -105,8 +108,9 @@ inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T
             operation.work.path = detail::l0_path(dst.space());
             operation.work.bytes = params.repeatTimes * kSquare;
             operation.work.bursts = params.repeatTimes;
-            detail::reads(operation, src, {params.startIndex * kSquare, kSquare, params.repeatTimes,
-                                           static_cast<int64_t>(params.srcStride * kSquare)});
+            detail::reads(operation, src,
+                          {params.startIndex * kSquare, kSquare, params.repeatTimes,
+                           static_cast<int64_t>(params.srcStride * kSquare)});
             detail::writes(operation, dst, {0, detail::kFractal, 2, half_step, params.repeatTimes, step});
         },
         [=] {
@@ -119,8 +123,8 @@ inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T
         });
 }
 #else
-// mStep x kStep fractals from (mStartPosition, kStartPosition); srcStride and dstStride are fractals between two columns.
-// Transposed, rows of the source run along k of the destination.
+// mStep x kStep fractals from (mStartPosition, kStartPosition); srcStride and dstStride are fractals between two
+// columns. Transposed, rows of the source run along k of the destination.
 template <class T>
 inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& loadDataParams) {
     constexpr const char* kName = "LoadData(LoadData2DParamsV2)";
@@ -131,7 +135,8 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
         detail::check_l0_load(kName, dst.space(), src.space());
         detail::require(params.mStep >= 1 && params.kStep >= 1, kName, "mStep, kStep: expected at least 1");
         detail::require(dst.address() % detail::kFractal == 0, kName, "dst: expected an address on 512 bytes");
-        detail::require(params.srcStride >= 0, kName, "srcStride: expected at least 0; the simulator has no negative ones");
+        detail::require(params.srcStride >= 0, kName,
+                        "srcStride: expected at least 0; the simulator has no negative ones");
         if (params.ifTranspose) {
             detail::require(kSide <= 16 || params.mStep % (kSide / 16) == 0, kName,
                             "mStep: expected a multiple of 2 for 8-bit and of 4 for 4-bit elements with ifTranspose");
@@ -148,12 +153,14 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
             operation.work.path = detail::l0_path(dst.space());
             operation.work.bytes = fractals * detail::kFractal;
             operation.work.bursts = 1;
-            detail::reads(operation, src, {start * detail::kFractal, uint64_t{params.mStep} * detail::kFractal, params.kStep,
-                                           int64_t{params.srcStride} * detail::kFractal});
+            detail::reads(operation, src,
+                          {start * detail::kFractal, uint64_t{params.mStep} * detail::kFractal, params.kStep,
+                           int64_t{params.srcStride} * detail::kFractal});
             // Columns of the destination: its k in units of 32 bytes.
             const uint64_t columns = params.ifTranspose ? params.mStep * 16u / kSide : params.kStep;
-            detail::writes(operation, dst, {0, fractals / columns * detail::kFractal, columns,
-                                            int64_t{params.dstStride} * detail::kFractal});
+            detail::writes(
+                operation, dst,
+                {0, fractals / columns * detail::kFractal, columns, int64_t{params.dstStride} * detail::kFractal});
         },
         [=] {
             const uint8_t* in = src.data() + start * detail::kFractal;
@@ -169,7 +176,8 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
                         for (uint32_t column = 0; column < kSide; column++) {
                             const uint32_t k = i * 16 + row;
                             const uint32_t n = j * kSide + column;
-                            uint8_t* out = dst.data() + (uint64_t{k / kSide} * params.dstStride + n / 16) * detail::kFractal +
+                            uint8_t* out = dst.data() +
+                                           (uint64_t{k / kSide} * params.dstStride + n / 16) * detail::kFractal +
                                            (n % 16) * 32 + (k % kSide) * sizeof(T);
                             std::memcpy(out, fractal + row * 32 + column * sizeof(T), sizeof(T));
                         }
@@ -254,7 +262,8 @@ struct FractalOrder {
     uint64_t group_fractal_step;  // and from one column group to the next
 
     uint64_t at(uint32_t row, uint32_t group) const {
-        return (row / kFractalRows * row_fractal_step + group * group_fractal_step) * kFractal + row % kFractalRows * 32;
+        return (row / kFractalRows * row_fractal_step + group * group_fractal_step) * kFractal +
+               row % kFractalRows * 32;
     }
 };
 
@@ -280,20 +289,23 @@ inline void decode_operand(const uint8_t* data, const FractalOrder& order, uint3
 template <class T, class U, class S>
 inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<S>& filter,
                  const MmadParams& mmadParams) {
-    static_assert(detail::is_product<T, U, S>(), "Mmad: expected a triple of types that the cube of this chip multiplies");
+    static_assert(detail::is_product<T, U, S>(),
+                  "Mmad: expected a triple of types that the cube of this chip multiplies");
     constexpr const char* kName = "Mmad";
     detail::Unit& unit = detail::Unit::current();
     const MmadParams params = mmadParams;
     constexpr uint32_t kC0 = detail::kBlockElements<U>;
     const uint32_t m1 = (params.m + 15u) / 16;
     const uint32_t n1 = (params.n + 15u) / 16;
-    const uint32_t k1 = sizeof(U) == 4 && params.kDirectionAlign ? (params.k + 15u) / 16 * 2 : (params.k + kC0 - 1) / kC0;
+    const uint32_t k1 =
+        sizeof(U) == 4 && params.kDirectionAlign ? (params.k + 15u) / 16 * 2 : (params.k + kC0 - 1) / kC0;
     if (unit.checking()) {
         detail::require(unit.role() == acl_attn::sim::Role::cube, kName, "expected to run on a cube core");
         detail::require(dst.space() == detail::Space::l0c && fm.space() == detail::Space::l0a &&
                             filter.space() == detail::Space::l0b,
                         kName, "dst, fm, filter: expected L0C, L0A, L0B");
-        detail::require(params.m <= 4095 && params.n <= 4095 && params.k <= 4095, kName, "m, n, k: expected at most 4095");
+        detail::require(params.m <= 4095 && params.n <= 4095 && params.k <= 4095, kName,
+                        "m, n, k: expected at most 4095");
         detail::require(dst.address() % 1024 == 0, kName, "dst: expected an address on 1024 bytes");
         detail::require(fm.address() % 512 == 0 && filter.address() % 512 == 0, kName,
                         "fm, filter: expected an address on 512 bytes");
@@ -323,7 +335,8 @@ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const Loca
         },
         [=] {
             using Value = std::conditional_t<std::is_same_v<T, int32_t>, int32_t, float>;
-            const detail::FractalOrder left = detail::kIs3510 ? detail::FractalOrder{1, m1} : detail::FractalOrder{k1, 1};
+            const detail::FractalOrder left =
+                detail::kIs3510 ? detail::FractalOrder{1, m1} : detail::FractalOrder{k1, 1};
             Value* a = acl_attn::sim::operand_scratch<Value>(0, uint64_t{params.k} * m1 * 16);
             Value* b = acl_attn::sim::operand_scratch<Value>(1, uint64_t{params.k} * n1 * 16);
             detail::decode_operand<U>(fm.data(), left, params.m, params.k, a);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Enumerations and constants of the kernel API, with the vendor's names. Of the values only those are the vendor's that a
-// kernel can see.
+// Enumerations and constants of the kernel API, with the vendor's names. Of the values only those are the vendor's that
+// a kernel can see.
 #pragma once
 
 #include <cstdint>
@@ -49,15 +49,49 @@ enum class TPosition : uint8_t { GM, A1, B1, C1, A2, B2, CO1, CO2, VECIN, VECOUT
 enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF };
 
 enum class HardEvent : uint8_t {
-    MTE2_MTE1, MTE1_MTE2, MTE1_M, M_MTE1, MTE2_V, V_MTE2, MTE3_V, V_MTE3, V_V, MTE3_MTE1, MTE1_MTE3, MTE2_M, M_MTE2,
-    M_FIX, FIX_M, MTE3_MTE2, MTE2_MTE3, S_V, V_S, S_MTE2, MTE2_S, S_MTE3, MTE3_S, MTE2_FIX, FIX_MTE2, FIX_S, M_S, FIX_MTE3,
-    MTE1_FIX, FIX_MTE1,
+    MTE2_MTE1,
+    MTE1_MTE2,
+    MTE1_M,
+    M_MTE1,
+    MTE2_V,
+    V_MTE2,
+    MTE3_V,
+    V_MTE3,
+    V_V,
+    MTE3_MTE1,
+    MTE1_MTE3,
+    MTE2_M,
+    M_MTE2,
+    M_FIX,
+    FIX_M,
+    MTE3_MTE2,
+    MTE2_MTE3,
+    S_V,
+    V_S,
+    S_MTE2,
+    MTE2_S,
+    S_MTE3,
+    MTE3_S,
+    MTE2_FIX,
+    FIX_MTE2,
+    FIX_S,
+    M_S,
+    FIX_MTE3,
+    MTE1_FIX,
+    FIX_MTE1,
 };
 
 enum class RoundMode : uint8_t {
-    CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD,
+    CAST_NONE,
+    CAST_RINT,
+    CAST_FLOOR,
+    CAST_CEIL,
+    CAST_ROUND,
+    CAST_TRUNC,
+    CAST_ODD,
 #if __NPU_ARCH__ == 3510
-    CAST_HYBRID, UNKNOWN,
+    CAST_HYBRID,
+    UNKNOWN,
 #endif
 };
 

@@ -17,11 +17,11 @@ struct Outlet {
     CO2Layout format;
     uint32_t n;
     uint32_t m;
-    uint32_t src_step;     // elements of 16 columns of L0C, in units of 16
-    uint64_t dst_step;     // elements: between rows, columns, or column groups
-    uint32_t group;        // columns of a group of NZ
+    uint32_t src_step;  // elements of 16 columns of L0C, in units of 16
+    uint64_t dst_step;  // elements: between rows, columns, or column groups
+    uint32_t group;     // columns of a group of NZ
     QuantMode_t mode;
-    uint64_t scale;        // bits of an fp32 number
+    uint64_t scale;                    // bits of an fp32 number
     const uint64_t* scales = nullptr;  // the same per column
     bool relu;
     uint8_t unit_flag;
@@ -102,8 +102,8 @@ inline T convert_out(U value, float scale, bool relu) {
 
 // Rows and columns [first, first + count) of the tile, as if they were the whole one.
 template <class T, class U>
-inline void run_outlet(const Outlet& outlet, uint8_t* dst, const uint8_t* src, uint32_t row0, uint32_t rows, uint32_t column0,
-                       uint32_t columns) {
+inline void run_outlet(const Outlet& outlet, uint8_t* dst, const uint8_t* src, uint32_t row0, uint32_t rows,
+                       uint32_t column0, uint32_t columns) {
     for (uint32_t column = 0; column < columns; column++) {
         const uint32_t n = column0 + column;
         const float scale = scale_of(outlet.scales != nullptr ? outlet.scales[n] : outlet.scale);
@@ -127,7 +127,8 @@ inline void check_outlet(const char* name, const Outlet& outlet, const LocalTens
     static_assert(is_outlet<T, U>(), "Fixpipe: expected a conversion that this chip has");
     Unit& unit = Unit::current();
     if (!unit.checking()) return;
-    require(unit.role() == acl_attn::sim::Role::cube && src.space() == Space::l0c, name, "src: expected L0C, on a cube core");
+    require(unit.role() == acl_attn::sim::Role::cube && src.space() == Space::l0c, name,
+            "src: expected L0C, on a cube core");
     require(mode_fits<T, U>(outlet.mode), name, "quantPre: expected a mode that makes dst's type of src's");
     require(outlet.m >= 1 && outlet.m <= 8192, name, "mSize: expected 1 to 8192");
     require(outlet.n >= 1 && outlet.n <= 4095, name, "nSize: expected 1 to 4095");
@@ -147,7 +148,8 @@ inline void describe_outlet(Operation& operation, const Outlet& outlet, const Lo
 }
 
 template <class T, class U, class Target>
-inline void issue_outlet(const char* name, const Outlet& outlet, const Target& dst, const LocalTensor<U>& src, Path path) {
+inline void issue_outlet(const char* name, const Outlet& outlet, const Target& dst, const LocalTensor<U>& src,
+                         Path path) {
     acl_attn::sim::issue(
         Unit::current(), Pipe::fix, name,
         [&](Operation& operation) {
@@ -171,14 +173,25 @@ constexpr uint32_t nz_group(bool channel_split) {
 template <class T>
 inline Outlet outlet_of(CO2Layout format, const FixpipeParamsV220& params) {
     const bool nz = format == CO2Layout::NZ;
-    return {format, params.nSize, params.mSize, params.srcStride, nz ? uint64_t{params.dstStride} * 32 / sizeof(T) : params.dstStride,
-            nz_group<T>(params.isChannelSplit), params.quantPre, params.deqScalar, nullptr, params.reluEn, params.unitFlag};
+    return {format,
+            params.nSize,
+            params.mSize,
+            params.srcStride,
+            nz ? uint64_t{params.dstStride} * 32 / sizeof(T) : params.dstStride,
+            nz_group<T>(params.isChannelSplit),
+            params.quantPre,
+            params.deqScalar,
+            nullptr,
+            params.reluEn,
+            params.unitFlag};
 }
 #else
 template <class T, CO2Layout format>
 inline Outlet outlet_of(const FixpipeParamsArch3510<format>& params) {
-    return {format, params.nSize, params.mSize, params.srcStride, params.dstStride, nz_group<T>(params.isChannelSplit),
-            params.quantPre, params.deqScalar, nullptr, params.reluEn, params.unitFlag};
+    return {format,           params.nSize,     params.mSize,
+            params.srcStride, params.dstStride, nz_group<T>(params.isChannelSplit),
+            params.quantPre,  params.deqScalar, nullptr,
+            params.reluEn,    params.unitFlag};
 }
 template <CO2Layout format>
 inline uint32_t matrices_of(const FixpipeParamsArch3510<format>& params) {
@@ -189,8 +202,8 @@ inline uint32_t matrices_of(const FixpipeParamsArch3510<format>& params) {
 
 // To the UB of one vector core, or of both: halves of the rows (dualDstCtl 1) or of the columns (2).
 template <class T, class U>
-inline void issue_outlet_to_ub(const char* name, const Outlet& outlet, const LocalTensor<T>& dst, const LocalTensor<U>& src,
-                               uint8_t dual, bool sub_block) {
+inline void issue_outlet_to_ub(const char* name, const Outlet& outlet, const LocalTensor<T>& dst,
+                               const LocalTensor<U>& src, uint8_t dual, bool sub_block) {
     Unit& unit = Unit::current();
     if (unit.checking()) {
         require(dual <= 2, name, "dualDstCtl: expected 0, 1 or 2");

@@ -48,13 +48,21 @@ namespace detail {
 template <uint32_t bytes>
 struct CodeOf;
 template <>
-struct CodeOf<1> { using Type = uint8_t; };
+struct CodeOf<1> {
+    using Type = uint8_t;
+};
 template <>
-struct CodeOf<2> { using Type = uint16_t; };
+struct CodeOf<2> {
+    using Type = uint16_t;
+};
 template <>
-struct CodeOf<4> { using Type = uint32_t; };
+struct CodeOf<4> {
+    using Type = uint32_t;
+};
 template <>
-struct CodeOf<8> { using Type = uint64_t; };
+struct CodeOf<8> {
+    using Type = uint64_t;
+};
 template <class T>
 using PadValue = std::conditional_t<kIs3510 && !std::is_arithmetic_v<T>, typename CodeOf<sizeof(T)>::Type, T>;
 }  // namespace detail
@@ -204,11 +212,17 @@ struct Nz2DnParams {
 };
 namespace detail {
 template <CO2Layout format>
-struct FixpipeExtra { using Type = uint8_t; };
+struct FixpipeExtra {
+    using Type = uint8_t;
+};
 template <>
-struct FixpipeExtra<CO2Layout::ROW_MAJOR> { using Type = Nz2NdParams; };
+struct FixpipeExtra<CO2Layout::ROW_MAJOR> {
+    using Type = Nz2NdParams;
+};
 template <>
-struct FixpipeExtra<CO2Layout::COLUMN_MAJOR> { using Type = Nz2DnParams; };
+struct FixpipeExtra<CO2Layout::COLUMN_MAJOR> {
+    using Type = Nz2DnParams;
+};
 }  // namespace detail
 
 template <CO2Layout layout = CO2Layout::ROW_MAJOR>

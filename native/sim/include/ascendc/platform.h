@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of the kernel language that mean nothing to a host compiler, and which chip is being compiled for. Everything in
-// AscendC lies in an inline namespace per chip, because one library holds the kernels of both.
+// Words of the kernel language that mean nothing to a host compiler, and which chip is being compiled for. Everything
+// in AscendC lies in an inline namespace per chip, because one library holds the kernels of both.
 #pragma once
 
 #include <cstdint>

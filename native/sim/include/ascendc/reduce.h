@@ -30,7 +30,8 @@ inline Reduced reduce_pair(ReduceType type, const Reduced& a, const Reduced& b) 
 
 // Elements [0, count) of the active ones; count is a power of two.
 template <class T>
-inline Reduced reduce_tree(ReduceType type, const T* const* elements, const Lanes& lanes, uint32_t first, uint32_t count) {
+inline Reduced reduce_tree(ReduceType type, const T* const* elements, const Lanes& lanes, uint32_t first,
+                           uint32_t count) {
     if (count == 1) {
         if (!lanes.active(first)) return {0, 0, false};
         return {static_cast<float>(widen(*elements[first])), first, true};
@@ -40,8 +41,8 @@ inline Reduced reduce_tree(ReduceType type, const T* const* elements, const Lane
 }
 
 struct Results {
-    uint32_t per_repeat;   // 1 or 8
-    ReduceOrder order;     // of the single result
+    uint32_t per_repeat;  // 1 or 8
+    ReduceOrder order;    // of the single result
     uint32_t width() const {
         return order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_INDEX_VALUE ? 2 : 1;
     }
@@ -123,19 +124,20 @@ inline Strides reduce_strides(const char* name, int32_t block, int32_t repeat) {
 
 }  // namespace detail
 
-#define ACL_ATTN_SIM_REDUCE_REPEAT(Name, type, Order, order)                                                            \
-    template <class T, bool isSetMask = true>                                                                           \
-    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask, const int32_t repeatTime, \
-                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride Order) {        \
-        detail::reduce(#Name, type, dst, src, detail::Lanes::of_mask(mask, detail::repeat_of(#Name, repeatTime)),       \
-                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride), {1, order});            \
-    }                                                                                                                   \
-    template <class T, bool isSetMask = true>                                                                           \
-    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],                       \
-                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,                  \
-                     const int32_t srcRepStride Order) {                                                                \
-        detail::reduce(#Name, type, dst, src, detail::Lanes::of_bits(mask, detail::repeat_of(#Name, repeatTime)),       \
-                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride), {1, order});            \
+#define ACL_ATTN_SIM_REDUCE_REPEAT(Name, type, Order, order)                                                      \
+    template <class T, bool isSetMask = true>                                                                     \
+    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,                    \
+                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,            \
+                     const int32_t srcRepStride Order) {                                                          \
+        detail::reduce(#Name, type, dst, src, detail::Lanes::of_mask(mask, detail::repeat_of(#Name, repeatTime)), \
+                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride), {1, order});      \
+    }                                                                                                             \
+    template <class T, bool isSetMask = true>                                                                     \
+    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],                 \
+                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,            \
+                     const int32_t srcRepStride Order) {                                                          \
+        detail::reduce(#Name, type, dst, src, detail::Lanes::of_bits(mask, detail::repeat_of(#Name, repeatTime)), \
+                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride), {1, order});      \
     }
 #define ACL_ATTN_SIM_ORDER , ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX
 
@@ -146,21 +148,22 @@ ACL_ATTN_SIM_REDUCE_REPEAT(WholeReduceSum, ReduceType::SUM, , ReduceOrder::ORDER
 #undef ACL_ATTN_SIM_ORDER
 
 // Here repeatTime stands before the mask.
-#define ACL_ATTN_SIM_REDUCE_BLOCK(Name, type)                                                                           \
-    template <class T, bool isSetMask = true>                                                                           \
-    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime, const int32_t mask, \
-                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride) {              \
-        detail::reduce(#Name, type, dst, src, detail::Lanes::of_mask(mask, detail::repeat_of(#Name, repeatTime)),       \
-                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride),                         \
-                       {8, ReduceOrder::ORDER_ONLY_VALUE});                                                             \
-    }                                                                                                                   \
-    template <class T, bool isSetMask = true>                                                                           \
-    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime,                    \
-                     const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride,                     \
-                     const int32_t srcRepStride) {                                                                      \
-        detail::reduce(#Name, type, dst, src, detail::Lanes::of_bits(mask, detail::repeat_of(#Name, repeatTime)),       \
-                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride),                         \
-                       {8, ReduceOrder::ORDER_ONLY_VALUE});                                                             \
+#define ACL_ATTN_SIM_REDUCE_BLOCK(Name, type)                                                                     \
+    template <class T, bool isSetMask = true>                                                                     \
+    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime,              \
+                     const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride,                  \
+                     const int32_t srcRepStride) {                                                                \
+        detail::reduce(#Name, type, dst, src, detail::Lanes::of_mask(mask, detail::repeat_of(#Name, repeatTime)), \
+                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride),                   \
+                       {8, ReduceOrder::ORDER_ONLY_VALUE});                                                       \
+    }                                                                                                             \
+    template <class T, bool isSetMask = true>                                                                     \
+    inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime,              \
+                     const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride,               \
+                     const int32_t srcRepStride) {                                                                \
+        detail::reduce(#Name, type, dst, src, detail::Lanes::of_bits(mask, detail::repeat_of(#Name, repeatTime)), \
+                       dstRepStride, detail::reduce_strides(#Name, srcBlkStride, srcRepStride),                   \
+                       {8, ReduceOrder::ORDER_ONLY_VALUE});                                                       \
     }
 
 ACL_ATTN_SIM_REDUCE_BLOCK(BlockReduceMax, ReduceType::MAX)

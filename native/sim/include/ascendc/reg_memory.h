@@ -82,8 +82,9 @@ inline void load(uint8_t* reg, T* address) {
 
 template <LoadDist dist, class T>
 inline void load_two(uint8_t* even, uint8_t* odd, T* address) {
-    static_assert(dist == LoadDist::DIST_DINTLV_B8 || dist == LoadDist::DIST_DINTLV_B16 || dist == LoadDist::DIST_DINTLV_B32,
-                  "LoadAlign: expected DIST_DINTLV_B8, B16 or B32 with two registers");
+    static_assert(
+        dist == LoadDist::DIST_DINTLV_B8 || dist == LoadDist::DIST_DINTLV_B16 || dist == LoadDist::DIST_DINTLV_B32,
+        "LoadAlign: expected DIST_DINTLV_B8, B16 or B32 with two registers");
     constexpr uint32_t kSize = dist == LoadDist::DIST_DINTLV_B8 ? 1 : dist == LoadDist::DIST_DINTLV_B16 ? 2 : 4;
     access("LoadAlign", address, 2 * kRegBytes, 32, false);
     for (uint32_t at = 0; at < kRegBytes; at += kSize) {
@@ -174,8 +175,9 @@ inline void StoreAlign(__ubuf__ T*& dstAddr, U& srcReg, int32_t postUpdateStride
 // Two registers, element by element in turn; the mask is that of either.
 template <class T = DefaultType, StoreDist dist, class U>
 inline void StoreAlign(__ubuf__ T* dstAddr, U& srcReg0, U& srcReg1, MaskReg& mask) {
-    static_assert(dist == StoreDist::DIST_INTLV_B8 || dist == StoreDist::DIST_INTLV_B16 || dist == StoreDist::DIST_INTLV_B32,
-                  "StoreAlign: expected DIST_INTLV_B8, B16 or B32 with two registers");
+    static_assert(
+        dist == StoreDist::DIST_INTLV_B8 || dist == StoreDist::DIST_INTLV_B16 || dist == StoreDist::DIST_INTLV_B32,
+        "StoreAlign: expected DIST_INTLV_B8, B16 or B32 with two registers");
     constexpr uint32_t kSize = dist == StoreDist::DIST_INTLV_B8 ? 1 : dist == StoreDist::DIST_INTLV_B16 ? 2 : 4;
     const uint32_t bytes = impl::stored_bytes(2 * kSize, kSize, mask);
     if (bytes == 0) return;
@@ -199,7 +201,8 @@ inline void StoreAlign(__ubuf__ T* dstAddr, U& srcReg, uint32_t dataBlockStride,
     }
 }
 template <class T = DefaultType, DataCopyMode dataMode, PostLiteral postMode, class U>
-inline void StoreAlign(__ubuf__ T*& dstAddr, U& srcReg, uint32_t dataBlockStride, uint32_t repeatStride, MaskReg& mask) {
+inline void StoreAlign(__ubuf__ T*& dstAddr, U& srcReg, uint32_t dataBlockStride, uint32_t repeatStride,
+                       MaskReg& mask) {
     StoreAlign<T, dataMode>(dstAddr, srcReg, dataBlockStride, mask);
     if constexpr (postMode == PostLiteral::POST_MODE_UPDATE) {
         dstAddr = impl::after(dstAddr, static_cast<int64_t>(repeatStride) * 32 / static_cast<int64_t>(sizeof(T)));
@@ -223,7 +226,8 @@ inline void LoadAlign(U& dstReg, __ubuf__ T* srcAddr, uint32_t dataBlockStride, 
 template <MemType src, MemType dst>
 inline void LocalMemBar() {
     detail::Unit& unit = detail::Unit::current();
-    if (!unit.plain(detail::Pipe::v) && src == MemType::VEC_STORE && dst == MemType::VEC_LOAD) unit.vector_function_barrier();
+    if (!unit.plain(detail::Pipe::v) && src == MemType::VEC_STORE && dst == MemType::VEC_LOAD)
+        unit.vector_function_barrier();
 }
 
 }  // namespace Reg

@@ -51,17 +51,37 @@ inline void with_scalar(U& dst, U& a, Scalar scalar, MaskReg& mask) {
     });
 }
 
-struct NegLane { template <class W> static W of(W a) { return static_cast<W>(-a); } };
-struct XorLane { template <class W> static W of(W a, W b) { return static_cast<W>(a ^ b); } };
-struct LeftLane { template <class W> static W of(W a, W b) { return static_cast<W>(static_cast<uint64_t>(a) << b); } };
-struct RightLane { template <class W> static W of(W a, W b) { return static_cast<W>(a >> b); } };
+struct NegLane {
+    template <class W>
+    static W of(W a) {
+        return static_cast<W>(-a);
+    }
+};
+struct XorLane {
+    template <class W>
+    static W of(W a, W b) {
+        return static_cast<W>(a ^ b);
+    }
+};
+struct LeftLane {
+    template <class W>
+    static W of(W a, W b) {
+        return static_cast<W>(static_cast<uint64_t>(a) << b);
+    }
+};
+struct RightLane {
+    template <class W>
+    static W of(W a, W b) {
+        return static_cast<W>(a >> b);
+    }
+};
 
 }  // namespace impl
 
-#define ACL_ATTN_SIM_REG_BINARY(Name, Op, slow)                                                       \
-    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>            \
-    inline void Name(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {                              \
-        impl::binary<Op, mode, T>(dstReg, srcReg0, srcReg1, mask, slow);                              \
+#define ACL_ATTN_SIM_REG_BINARY(Name, Op, slow)                                            \
+    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U> \
+    inline void Name(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {                   \
+        impl::binary<Op, mode, T>(dstReg, srcReg0, srcReg1, mask, slow);                   \
     }
 ACL_ATTN_SIM_REG_BINARY(Add, detail::AddLane, false)
 ACL_ATTN_SIM_REG_BINARY(Sub, detail::SubLane, false)
@@ -74,10 +94,10 @@ ACL_ATTN_SIM_REG_BINARY(Or, detail::OrLane, false)
 ACL_ATTN_SIM_REG_BINARY(Xor, impl::XorLane, false)
 #undef ACL_ATTN_SIM_REG_BINARY
 
-#define ACL_ATTN_SIM_REG_UNARY(Name, Op, slow)                                                        \
-    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>            \
-    inline void Name(U& dstReg, U& srcReg, MaskReg& mask) {                                           \
-        impl::unary<Op, mode, T>(dstReg, srcReg, mask, slow);                                         \
+#define ACL_ATTN_SIM_REG_UNARY(Name, Op, slow)                                             \
+    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U> \
+    inline void Name(U& dstReg, U& srcReg, MaskReg& mask) {                                \
+        impl::unary<Op, mode, T>(dstReg, srcReg, mask, slow);                              \
     }
 ACL_ATTN_SIM_REG_UNARY(Exp, detail::ExpLane, true)
 ACL_ATTN_SIM_REG_UNARY(Ln, detail::LnLane, true)
@@ -88,10 +108,10 @@ ACL_ATTN_SIM_REG_UNARY(Neg, impl::NegLane, false)
 ACL_ATTN_SIM_REG_UNARY(Not, detail::NotLane, false)
 #undef ACL_ATTN_SIM_REG_UNARY
 
-#define ACL_ATTN_SIM_REG_SCALAR(Name, Op)                                                             \
-    template <class T = DefaultType, class U, MaskMergeMode mode = MaskMergeMode::ZEROING, class S>   \
-    inline void Name(S& dstReg, S& srcReg, U scalarValue, MaskReg& mask) {                            \
-        impl::with_scalar<Op, mode, T>(dstReg, srcReg, scalarValue, mask);                            \
+#define ACL_ATTN_SIM_REG_SCALAR(Name, Op)                                                           \
+    template <class T = DefaultType, class U, MaskMergeMode mode = MaskMergeMode::ZEROING, class S> \
+    inline void Name(S& dstReg, S& srcReg, U scalarValue, MaskReg& mask) {                          \
+        impl::with_scalar<Op, mode, T>(dstReg, srcReg, scalarValue, mask);                          \
     }
 ACL_ATTN_SIM_REG_SCALAR(Adds, detail::AddLane)
 ACL_ATTN_SIM_REG_SCALAR(Muls, detail::MulLane)
@@ -144,7 +164,8 @@ inline void Duplicate(S& dstReg, U scalarValue, MaskReg& mask) {
     impl::for_lanes<mode>(dstReg, mask, false, [&](uint32_t) { return static_cast<typename S::ActualT>(scalarValue); });
 }
 // The lowest (or highest) lane of srcReg to all.
-template <class T = DefaultType, HighLowPart pos = HighLowPart::LOWEST, MaskMergeMode mode = MaskMergeMode::ZEROING, class S>
+template <class T = DefaultType, HighLowPart pos = HighLowPart::LOWEST, MaskMergeMode mode = MaskMergeMode::ZEROING,
+          class S>
 inline void Duplicate(S& dstReg, S& srcReg, MaskReg& mask) {
     const auto value = srcReg.get(pos == HighLowPart::LOWEST ? 0 : S::kLanes - 1);
     impl::for_lanes<mode>(dstReg, mask, false, [&](uint32_t) { return value; });
@@ -225,7 +246,8 @@ inline void Reduce(S& dstReg, V srcReg, MaskReg mask) {
     impl::reduce(type, dstReg, srcReg, mask, 1);
 }
 // One result per block of 32 bytes, to lanes 0 to 7.
-template <ReduceType type = ReduceType::SUM, class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>
+template <ReduceType type = ReduceType::SUM, class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING,
+          class U>
 inline void ReduceDataBlock(U& dstReg, U srcReg, MaskReg mask) {
     impl::reduce(type, dstReg, srcReg, mask, 8);
 }

@@ -126,8 +126,9 @@ template <class T, class U>
 inline void Compares(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,
                      uint32_t count) {
     static_assert(std::is_same_v<U, uint8_t>, "Compares: expected a dst of uint8_t");
-    detail::compare<T>("Compares", dst, src0, cmpMode, count, [src1Scalar](const T*, uint32_t) { return src1Scalar; },
-                       static_cast<const LocalTensor<T>*>(nullptr));
+    detail::compare<T>(
+        "Compares", dst, src0, cmpMode, count, [src1Scalar](const T*, uint32_t) { return src1Scalar; },
+        static_cast<const LocalTensor<T>*>(nullptr));
 }
 
 template <class T, class U>

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// LocalTensor: a typed piece of one of a core's memories, placed by address. GlobalTensor: a pointer into global memory.
+// LocalTensor: a typed piece of one of a core's memories, placed by address. GlobalTensor: a pointer into global
+// memory.
 #pragma once
 
 #include <cstring>
@@ -55,7 +56,8 @@ public:
         detail::Unit& unit = detail::Unit::current();
         if (!unit.checking()) return;
         const detail::Space memory = space();
-        detail::require(memory != detail::Space::gm, "LocalTensor", "position: expected a memory of the core, got GM or CO2");
+        detail::require(memory != detail::Space::gm, "LocalTensor",
+                        "position: expected a memory of the core, got GM or CO2");
         if (address % acl_attn::sim::space_alignment(memory) != 0) {
             unit.fault("LocalTensor", "address: expected a multiple of " +
                                           std::to_string(acl_attn::sim::space_alignment(memory)) + " in " +
@@ -70,9 +72,7 @@ public:
         }
     }
 
-    T* GetPhyAddr() const {
-        return reinterpret_cast<T*>(detail::Unit::current().memory(space()) + address_);
-    }
+    T* GetPhyAddr() const { return reinterpret_cast<T*>(detail::Unit::current().memory(space()) + address_); }
     T* GetPhyAddr(uint32_t offset) const { return (*this)[offset].GetPhyAddr(); }
     T GetValue(uint32_t index) const {
         T value;
@@ -84,9 +84,9 @@ public:
         LocalTensor result = *this;
         const uint64_t step = detail::bytes_of<T>(offset);
         if (step > bytes_) {
-            detail::Unit::current().fault("LocalTensor::operator[]", "offset: expected at most the " +
-                                          std::to_string(GetSize()) + " elements of the tensor, got " +
-                                          std::to_string(offset));
+            detail::Unit::current().fault("LocalTensor::operator[]",
+                                          "offset: expected at most the " + std::to_string(GetSize()) +
+                                              " elements of the tensor, got " + std::to_string(offset));
         }
         result.address_ = static_cast<uint32_t>(address_ + step);
         result.bytes_ = static_cast<uint32_t>(bytes_ - step);
@@ -164,9 +164,9 @@ public:
         GlobalTensor result = *this;
         const uint64_t step = detail::bytes_of<T>(offset);
         if (step > bytes_) {
-            detail::Unit::current().fault("GlobalTensor::operator[]", "offset: expected at most the " +
-                                          std::to_string(GetSize()) + " elements of the tensor, got " +
-                                          std::to_string(offset));
+            detail::Unit::current().fault("GlobalTensor::operator[]",
+                                          "offset: expected at most the " + std::to_string(GetSize()) +
+                                              " elements of the tensor, got " + std::to_string(offset));
         }
         result.buffer_ += step;
         if (bytes_ != UINT64_MAX) result.bytes_ -= step;

@@ -51,7 +51,8 @@ inline void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, const int
 // first, first + 1, ...
 template <class T>
 inline void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count) {
-    static_assert(detail::is_any_of<T, int16_t, int32_t, half, float>, "CreateVecIndex: expected i16, i32, half or float");
+    static_assert(detail::is_any_of<T, int16_t, int32_t, half, float>,
+                  "CreateVecIndex: expected i16, i32, half or float");
     constexpr const char* kName = "CreateVecIndex";
     detail::Unit& unit = detail::Unit::current();
     if (unit.checking()) {
@@ -67,7 +68,8 @@ inline void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t cou
         [=] {
             T* out = reinterpret_cast<T*>(dst.data());
             for (uint32_t i = 0; i < count; i++) {
-                out[i] = detail::narrow<T>(static_cast<detail::Wide<T>>(detail::widen(firstValue) + static_cast<detail::Wide<T>>(i)));
+                out[i] = detail::narrow<T>(
+                    static_cast<detail::Wide<T>>(detail::widen(firstValue) + static_cast<detail::Wide<T>>(i)));
             }
         });
 }
@@ -97,7 +99,8 @@ inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const ui
             const T* in = reinterpret_cast<const T*>(src0.data());
             for (uint32_t repeat = 0; repeat < repeatTime; repeat++) {
                 for (uint32_t block = 0; block < 8; block++) {
-                    T* out = reinterpret_cast<T*>(dst.data() + (repeat * params.dstRepStride + block * params.dstBlkStride) * 32u);
+                    T* out = reinterpret_cast<T*>(dst.data() +
+                                                  (repeat * params.dstRepStride + block * params.dstBlkStride) * 32u);
                     for (uint32_t i = 0; i < kBlock; i++) out[i] = in[repeat * 8 + block];
                 }
             }
@@ -110,8 +113,8 @@ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uin
                  const CopyRepeatParams& repeatParams) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Copy: expected 16- or 32-bit elements");
     detail::elementwise<T>(
-        "Copy", false, detail::Lanes::of_mask(mask, repeatTime), dst, {repeatParams.dstStride, repeatParams.dstRepeatSize},
-        false, [](T* d, const T* a) { *d = *a; },
+        "Copy", false, detail::Lanes::of_mask(mask, repeatTime), dst,
+        {repeatParams.dstStride, repeatParams.dstRepeatSize}, false, [](T* d, const T* a) { *d = *a; },
         detail::Source<T>{src, {repeatParams.srcStride, repeatParams.srcRepeatSize}});
 }
 
@@ -143,7 +146,8 @@ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const L
                 const uint64_t at = uint64_t{srcBaseAddr} + offsets[i];
                 if (at % sizeof(T) != 0 || at + sizeof(T) > src.bytes()) {
                     detail::Unit::current().fault("Gather", "srcOffset: expected a byte of src on an element, got " +
-                                                                std::to_string(offsets[i]) + " at index " + std::to_string(i));
+                                                                std::to_string(offsets[i]) + " at index " +
+                                                                std::to_string(i));
                 }
                 std::memcpy(dst.data() + uint64_t{i} * sizeof(T), src.data() + at, sizeof(T));
             }

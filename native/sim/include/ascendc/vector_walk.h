@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a vector instruction walks through its operands: `repeat` times 256 bytes (of the widest type), each as 8 blocks of
-// 32 bytes with a step between blocks and one between repeats, under a mask; or a plain count of elements.
+// How a vector instruction walks through its operands: `repeat` times 256 bytes (of the widest type), each as 8 blocks
+// of 32 bytes with a step between blocks and one between repeats, under a mask; or a plain count of elements.
 #pragma once
 
 #include <algorithm>
@@ -102,7 +102,8 @@ inline void touch_lanes(const Lanes& lanes, const Strides& strides, Touch&& touc
 template <class T>
 inline T* chunk_of(uint8_t* base, const Strides& strides, uint32_t repeat, uint32_t element) {
     constexpr uint32_t kBlock = 32 / sizeof(T);
-    return reinterpret_cast<T*>(base + (uint64_t{repeat} * strides.repeat + uint64_t{element / kBlock} * strides.block) * 32) +
+    return reinterpret_cast<T*>(base +
+                                (uint64_t{repeat} * strides.repeat + uint64_t{element / kBlock} * strides.block) * 32) +
            element % kBlock;
 }
 
@@ -142,13 +143,14 @@ struct Source {
 
 // One vector instruction, element by element.
 template <class D, class Lane, class... S>
-inline void elementwise(const char* name, bool slow, const Lanes& lanes, const LocalTensor<D>& dst, const Strides& dst_strides,
-                        bool reads_dst, Lane lane, const Source<S>&... sources) {
+inline void elementwise(const char* name, bool slow, const Lanes& lanes, const LocalTensor<D>& dst,
+                        const Strides& dst_strides, bool reads_dst, Lane lane, const Source<S>&... sources) {
     Unit& unit = Unit::current();
     if (unit.checking()) {
         require(unit.role() == acl_attn::sim::Role::vector, name, "expected to run on a vector core");
         check_lanes(name, lanes, Walk<D, S...>::kWidest);
-        require(dst.space() == Space::ub && ((sources.tensor.space() == Space::ub) && ...), name, "dst, src: expected UB");
+        require(dst.space() == Space::ub && ((sources.tensor.space() == Space::ub) && ...), name,
+                "dst, src: expected UB");
         require(dst.address() % 32 == 0 && ((sources.tensor.address() % 32 == 0) && ...), name,
                 "dst, src: expected addresses on 32 bytes");
         if (lanes.counted()) {
