@@ -3,7 +3,7 @@
 #
 # Tests of the simulator, each compiled for both chips.
 foreach(arch 2201 3510)
-  foreach(test faults kernels)
+  foreach(test api faults kernels)
     set(name sim_${test}_${arch})
     add_executable(${name} ${CMAKE_CURRENT_LIST_DIR}/sim_${test}.cpp)
     target_compile_definitions(${name} PRIVATE __NPU_ARCH__=${arch})
