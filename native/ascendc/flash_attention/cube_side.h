@@ -193,12 +193,11 @@ private:
     }
 
     // `first_column`: a multiple of 16, or 0.
-    __aicore__ inline void LoadKeyColumns(const Tile& whole, const KvParams& kv, const Step& step, const Item& item,
-                                          SequenceWord address, SequenceWord head_stride, int32_t first_column) {
+    __aicore__ inline void LoadKeyColumns(const Tile& whole, const KvParams& kv, const KvWords& words, const Step& step,
+                                          const Item& item, int32_t first_column) {
         const Tile tile = whole[first_column * Traits::kKeys];
         for (int32_t key = 0; key < step.keys;) {
-            const KeyRun run = KeyRunAt(params_, kv, item, static_cast<uint64_t>(item.sequence[address]),
-                                        item.sequence[head_stride], step.key + key, step.keys - key,
+            const KeyRun run = KeyRunAt(params_, kv, words, item, step.key + key, step.keys - key,
                                         2 * static_cast<int32_t>(sizeof(Element)));
             const AscendC::GlobalTensor<Element> from = Gm<Element>(run.address);
             if (run.chunk_stride > 0) {
@@ -210,15 +209,32 @@ private:
         }
     }
 
+    // What vector cores have left in the core's part of GM: rows of the step's keys, `ld` elements apart.
+    __aicore__ inline void LoadDequantised(const Tile& tile, uint32_t gm_offset, uint32_t slot_bytes, const Step& step,
+                                           int32_t columns, int32_t ld) {
+        const uint64_t address = memory_ + gm_offset + static_cast<uint64_t>(step.key_slot) * slot_bytes;
+        GmToL1Nz(tile, Gm<Element>(address), step.keys, columns, ld, 0, Traits::kKeys);
+    }
+
     __aicore__ inline void LoadKeys(const Step& step, const Item& item) {
-        LoadKeyColumns(KeyTile(step), params_.key, step, item, kSeqKeyAddress, kSeqKeyHeadStride, 0);
-        if (params_.rope_dim == 0) return;
-        LoadKeyColumns(KeyTile(step), params_.key_rope, step, item, kSeqKeyRopeAddress, kSeqKeyRopeHeadStride,
-                       params_.dim);
+        if constexpr (Traits::kDequantises) {
+            KeysReady::template WaitInCube<PIPE_MTE2>();
+            LoadDequantised(KeyTile(step), Traits::kGmKeys, Traits::kKeyBytes, step, params_.dim, Traits::kDim);
+        } else {
+            LoadKeyColumns(KeyTile(step), params_.key, kKeyWords, step, item, 0);
+            if (params_.rope_dim > 0) {
+                LoadKeyColumns(KeyTile(step), params_.key_rope, kRopeWords, step, item, params_.dim);
+            }
+        }
     }
 
     __aicore__ inline void LoadValues(const Step& step, const Item& item) {
-        LoadKeyColumns(ValueTile(step), params_.value, step, item, kSeqValueAddress, kSeqValueHeadStride, 0);
+        if constexpr (Traits::kDequantises) {
+            LoadDequantised(ValueTile(step), Traits::kGmValues, Traits::kValueBytes, step, params_.dim_v,
+                            Traits::kDimV);
+        } else {
+            LoadKeyColumns(ValueTile(step), params_.value, kValueWords, step, item, 0);
+        }
     }
 
     static constexpr int32_t kValueSlots = Traits::kValueIsKey ? 1 : Traits::kValueSlots;

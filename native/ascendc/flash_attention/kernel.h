@@ -17,8 +17,8 @@ template <class Traits>
 __aicore__ inline void RunCube(const FlashAttentionParams& params, int64_t core) {
     Steps steps(params, core);
     CubeSide<Traits> side(params, core);
-    Step now;
-    Step before;
+    Step now = {};
+    Step before = {};
     bool has_before = false;
     bool has_now = steps.Next(&now);
     while (has_now || has_before) {
@@ -31,22 +31,28 @@ __aicore__ inline void RunCube(const FlashAttentionParams& params, int64_t core)
     side.Finish();
 }
 
+// One step further ahead, a vector core makes keys of the stored ones.
 template <class Traits>
 __aicore__ inline void RunVector(const FlashAttentionParams& params, int64_t core, int32_t vector_core) {
     Steps steps(params, core);
     VectorSide<Traits> side(params, core, vector_core);
     constexpr bool kProductsFirst = Traits::kProductSlots == 1 && __NPU_ARCH__ != 2201;
-    Step now;
-    Step before;
+    Step next = {};
+    Step now = {};
+    Step before = {};
     bool has_before = false;
-    bool has_now = steps.Next(&now);
-    while (has_now || has_before) {
+    bool has_now = false;
+    bool has_next = steps.Next(&next);
+    while (has_next || has_now || has_before) {
+        if (has_next) side.Keys(next, steps.items[next.item]);
         if (kProductsFirst && has_before) side.Products(before, steps.items[before.item]);
         if (has_now) side.Probs(now, steps.items[now.item]);
         if (!kProductsFirst && has_before) side.Products(before, steps.items[before.item]);
         before = now;
         has_before = has_now;
-        has_now = has_now && steps.Next(&now);
+        now = next;
+        has_now = has_next;
+        has_next = has_next && steps.Next(&next);
     }
     side.Finish();
 }

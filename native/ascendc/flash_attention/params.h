@@ -62,8 +62,9 @@ enum MergeWord : int32_t {
 
 enum class Bias : int32_t { none, tensor, slope, slope_sqrt };  // as engine::BiasKind
 
-// The kinds of a stored scale.
+// The kinds of a stored scale, and of an output.
 enum class ScaleType : int32_t { f32, f16, bf16, e8m0 };
+enum class OutType : int32_t { element, i8, f8_e4m3, hif8 };
 
 // As engine::ScaleLayout and engine::Dequant; addresses of 0: absent.
 struct ScaleParams {
@@ -100,8 +101,8 @@ struct FlashAttentionParams {
     uint64_t sink;
     uint64_t out;
     uint64_t lse;  // 0: not wanted
-    uint64_t out_scale;  // 0: the output has the query's type
-    uint64_t out_offset;
+    uint64_t out_scale;   // where out_type is not element
+    uint64_t out_offset;  // 0: none
 
     uint64_t sequences;     // [][kSequenceWords]
     uint64_t items;         // [][kItemWords]
@@ -141,10 +142,12 @@ struct FlashAttentionParams {
     int32_t block_size; // 0: not paged
     int32_t merge_count;
     int32_t clear_count;
-    int32_t out_scale_is_bf16;
-    int32_t out_channel_stride;
+    OutType out_type;
+    ScaleType out_scale_type;    // f32 or bf16, of the offset too
+    int32_t out_channel_stride;  // 0: one scale; 1: that of head h, channel d is number h * dim_v + d
     Bias bias_kind;
     float scale;
+    int32_t unused;
 };
 
 // What follows must agree byte for byte between the host's compiler and CANN's.

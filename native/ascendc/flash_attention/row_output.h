@@ -5,8 +5,10 @@
 // the row's keys are split among items, its unfinished state is stored, and merged later.
 #pragma once
 
-#include "ascendc/flash_attention/steps.h"
+#include "ascendc/flash_attention/numbers.h"
 #include "ascendc/flash_attention/statistics.h"
+#include "ascendc/flash_attention/steps.h"
+#include "ascendc/tile/shared/narrow.h"
 #include "ascendc/tile/shared/events.h"
 #include "geometry/merged_rows.h"
 
@@ -61,12 +63,16 @@ public:
             FillWhereZero(lse, Seen(rows.sum), -kMinusInfinity, kFloatsPerVector);
             RowBroadcast(Broadcast(), lse, count);
         }
-        const AscendC::LocalTensor<Element> narrow = Ub<Element>(Traits::kUbScratch, Traits::kVectorRows * Traits::kDimV);
-        AscendC::Cast(narrow, rows.out, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(count * Traits::kDimV));
-        VectorBarrier();
-        Order<AscendC::HardEvent::V_MTE3, 1>();
-        StoreRows(narrow, rows, sequence, kv_head);
-        Order<AscendC::HardEvent::MTE3_V, 1>();
+        if (params_.out_type == OutType::element) {
+            StoreAs<Element>(rows, sequence, kv_head);
+            return;
+        }
+        Quantise(rows, kv_head);
+        if (params_.out_type == OutType::i8) StoreAs<int8_t>(rows, sequence, kv_head);
+#if __NPU_ARCH__ == 3510
+        if (params_.out_type == OutType::f8_e4m3) StoreAs<fp8_e4m3fn_t>(rows, sequence, kv_head);
+        if (params_.out_type == OutType::hif8) StoreAs<hifloat8_t>(rows, sequence, kv_head);
+#endif
     }
 
 private:
@@ -121,7 +127,63 @@ private:
         VectorBarrier();
     }
 
-    __aicore__ inline void StoreRows(const AscendC::LocalTensor<Element>& narrow, const Rows& rows,
+    // y = x * scale + offset; rows that have seen no key stay 0.
+    __aicore__ inline void Quantise(const Rows& rows, int64_t kv_head) {
+        const FloatTile seen = Statistic<Traits>(kSpareA);
+        if (params_.out_channel_stride == 0) {
+            const float scale = ScaleAt(params_.out_scale, params_.out_scale_type, 0);
+            AscendC::Muls(rows.out, rows.out, scale, rows.count * Traits::kDimV);
+            VectorBarrier();
+            if (params_.out_offset != 0) {
+                const float offset = ScaleAt(params_.out_offset, params_.out_scale_type, 0);
+                AscendC::Adds(rows.out, rows.out, offset, rows.count * Traits::kDimV);
+                VectorBarrier();
+            }
+        } else {
+            QuantiseByChannel(rows, kv_head);
+        }
+        AscendC::Mins(seen, rows.sum, 1.0f, rows.count);
+        VectorBarrier();
+        const FloatTile broadcast = Ub<float>(Traits::kUbScratch, 64 * kFloatsPerBlock);  // the other one holds the LSE
+        RowBroadcast(broadcast, seen, rows.count);
+        ByRow<RowOperation::multiply>(rows.out, broadcast, rows.count, params_.dim_v, Traits::kDimV);
+    }
+
+    // Channels have their own numbers in each head: rows of one head take them together.
+    __aicore__ inline void QuantiseByChannel(const Rows& rows, int64_t kv_head) {
+        const int64_t group = params_.group;
+        for (int32_t row = 0; row < rows.count;) {
+            const geometry::RowRun run = geometry::row_run(rows.first + row, rows.count - row, group);
+            const int32_t count = group == 1 ? static_cast<int32_t>(run.count) : 1;
+            const uint64_t at = static_cast<uint64_t>((kv_head * group + run.head) * params_.dim_v);
+            const FloatTile tile = rows.out[static_cast<uint32_t>(row * Traits::kDimV)];
+            const FloatTile numbers = Ub<float>(Traits::kUbScratch, Traits::kDimV);
+            LoadNumbers(numbers, Traits::kUbScratch + Traits::kDimV * sizeof(float), params_.out_scale,
+                        params_.out_scale_type, at, params_.dim_v);
+            ByColumn<true>(tile, numbers, count, params_.dim_v, Traits::kDimV);
+            if (params_.out_offset != 0) {
+                LoadNumbers(numbers, Traits::kUbScratch + Traits::kDimV * sizeof(float), params_.out_offset,
+                            params_.out_scale_type, at, params_.dim_v);
+                ByColumn<false>(tile, numbers, count, params_.dim_v, Traits::kDimV);
+            }
+            row += count;
+        }
+    }
+
+    template <class Out>
+    __aicore__ inline void StoreAs(const Rows& rows, const int64_t* sequence, int64_t kv_head) {
+        const int32_t count = rows.count * Traits::kDimV;
+        const AscendC::LocalTensor<Out> narrow = Ub<Out>(Traits::kUbScratch, Traits::kVectorRows * Traits::kDimV);
+        static_assert(sizeof(Out) == 2 || Traits::kVectorRows * Traits::kDimV + kNarrowStep * 2 <= Traits::kScratchBytes,
+                      "the scratch holds the output, and the room behind it");
+        Narrow(narrow, rows.out, count, Traits::kUbScratch + Traits::kVectorRows * Traits::kDimV);
+        Order<AscendC::HardEvent::V_MTE3, 1>();
+        StoreRows(narrow, rows, sequence, kv_head);
+        Order<AscendC::HardEvent::MTE3_V, 1>();
+    }
+
+    template <class Out>
+    __aicore__ inline void StoreRows(const AscendC::LocalTensor<Out>& narrow, const Rows& rows,
                                      const int64_t* sequence, int64_t kv_head) {
         const int64_t group = params_.group;
         const int64_t stride = geometry::run_stride(group, params_.out_token_stride, params_.out_head_stride);
@@ -132,7 +194,7 @@ private:
             const int64_t head = kv_head * group + run.head;
             const int64_t at =
                 sequence[kSeqOutOffset] + run.token * params_.out_token_stride + head * params_.out_head_stride;
-            UbToGm(Gm<Element>(params_.out)[static_cast<uint64_t>(at)], narrow[row * Traits::kDimV], count,
+            UbToGm(Gm<Out>(params_.out)[static_cast<uint64_t>(at)], narrow[row * Traits::kDimV], count,
                    params_.dim_v, stride, Traits::kDimV);
             if (params_.lse != 0) {
                 const int64_t lse_at =

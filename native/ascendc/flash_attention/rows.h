@@ -18,11 +18,25 @@ struct KeyRun {
     int32_t count;
 };
 
-// Of the tensor that `kv` describes: the run that starts at key `key`, of at most `most` keys. `base` and `head_stride`
-// are the sequence's; an element has `half_bytes` half bytes.
-__aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvParams& kv, const Item& item,
-                                  uint64_t base, int64_t head_stride, int64_t key, int32_t most, int32_t half_bytes) {
+// Words of a sequence that say where its keys, or its values, lie.
+struct KvWords {
+    SequenceWord address;
+    SequenceWord head_stride;
+    SequenceWord scale_offset;
+    SequenceWord prefix_scale_offset;
+};
+constexpr KvWords kKeyWords = {kSeqKeyAddress, kSeqKeyHeadStride, kSeqKeyScaleOffset, kSeqPrefixKeyScaleOffset};
+constexpr KvWords kValueWords = {kSeqValueAddress, kSeqValueHeadStride, kSeqValueScaleOffset,
+                                 kSeqPrefixValueScaleOffset};
+constexpr KvWords kRopeWords = {kSeqKeyRopeAddress, kSeqKeyRopeHeadStride, kSeqKeyScaleOffset,
+                                kSeqPrefixKeyScaleOffset};  // which has no scales
+
+// Of the tensor that `kv` describes: the run that starts at key `key`, of at most `most` keys. An
+// element has `half_bytes` half bytes.
+__aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvParams& kv, const KvWords& words,
+                                  const Item& item, int64_t key, int32_t most, int32_t half_bytes) {
     KeyRun run;
+    uint64_t base = static_cast<uint64_t>(item.sequence[words.address]);
     run.chunk_stride = 0;
     const int64_t own = key - params.prefix_len;
     int64_t offset = 0;
@@ -33,7 +47,7 @@ __aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvPa
         offset = key * kv.prefix_token_stride + item.kv_head * kv.prefix_head_stride;
         run.stride = kv.prefix_token_stride;
     } else {
-        offset = item.kv_head * head_stride;
+        offset = item.kv_head * item.sequence[words.head_stride];
         run.stride = kv.token_stride;
         if (kv.chunk < kv.columns) run.chunk_stride = kv.chunk_stride;
         if (params.block_size > 0) {

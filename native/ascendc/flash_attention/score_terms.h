@@ -126,6 +126,7 @@ private:
             AscendC::Add(scores[row * kKeys], scores[row * kKeys], distances, kKeys);
             VectorBarrier();
         }
+        Order<AscendC::HardEvent::S_V, 0>();
     }
 
     // A byte of a mask hides its key if it is not 0. Bytes are compared as halves, which hold every one of them.
@@ -165,7 +166,10 @@ private:
             const int32_t begin = Clip(seen.begin - step.key, step.keys);
             const int32_t stop = Max(begin, Clip(seen.end - step.key, step.keys));
             const FloatTile tile = scores[row * kKeys];
-            if (begin > 0) FillColumns(tile, kMinusInfinity, count, 0, begin, kKeys);
+            if (begin > 0) {
+                FillColumns(tile, kMinusInfinity, count, 0, begin, kKeys);
+                if (stop < step.keys) VectorBarrier();  // both may touch the same block
+            }
             if (stop < step.keys) FillColumns(tile, kMinusInfinity, count, stop, step.keys, kKeys);
             row += count;
         }

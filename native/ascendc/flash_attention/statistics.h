@@ -14,9 +14,9 @@ inline namespace ACL_ATTN_KERNEL_ARCH {
 constexpr int32_t kMaxGroup = 1024;  // query heads of a KV head, whose sinks or slopes UB holds
 
 enum StatisticIndex : int32_t {
-    kLargest = 0,  // two: by an item's parity
-    kSum = 2,      // two: by an item's parity
-    kAlpha = 4,    // two: by a step's
+    kLargest = 0,  // two: Step::item_slot
+    kSum = 2,      // two, the same
+    kAlpha = 4,    // two: Step::slot
     kFresh = 6,
     kSpareA = 7,
     kSpareB = 8,

@@ -32,13 +32,16 @@ struct Item {
 };
 
 struct Step {
-    int64_t key;      // the first
-    int32_t keys;     // 0: the item's rows see none
-    int32_t item;     // its number's parity: which entry of Steps::items
-    int32_t slot;     // the step's number's parity: which of two buffers
-    bool is_first;    // of the item
+    int64_t key;       // the first
+    int32_t keys;      // 0: the item's rows see none
+    int32_t item;      // which entry of Steps::items
+    int32_t item_slot; // which of two buffers that belong to items
+    int32_t slot;      // which of two buffers that belong to steps
+    int32_t key_slot;  // and of three
+    bool is_first;     // of the item
     bool is_last;
 };
+
 
 __aicore__ inline void ReadSequence(const FlashAttentionParams& params, int64_t number, int64_t* words) {
     const AscendC::GlobalTensor<int64_t> sequences = Gm<int64_t>(params.sequences);
@@ -55,28 +58,31 @@ public:
         end_ = ranges.GetValue(static_cast<uint64_t>(core + 1));
     }
 
-    // False: there is none. The entry of `items` that the step before last used may be overwritten.
+    // False: there is none. The items of the two steps before this one stay.
     __aicore__ inline bool Next(Step* step) {
         step->is_first = key_ >= key_end_;
         if (step->is_first) {
             if (next_ >= end_) return false;
-            parity_ = 1 - parity_;
-            Read(next_++, &items[parity_]);
-            key_ = items[parity_].key_begin;
-            key_end_ = items[parity_].key_end;
+            item_ = (item_ + 1) % kStepsAlive;
+            item_slot_ = 1 - item_slot_;
+            Read(next_++, &items[item_]);
+            key_ = items[item_].key_begin;
+            key_end_ = items[item_].key_end;
         }
         const int64_t left = key_end_ - key_;
         step->key = key_;
         step->keys = static_cast<int32_t>(left < kKeysOfStep ? left : kKeysOfStep);
-        step->item = parity_;
-        step->slot = slot_;
+        step->item = item_;
+        step->item_slot = item_slot_;
+        step->slot = static_cast<int32_t>(number_ % 2);
+        step->key_slot = static_cast<int32_t>(number_ % kStepsAlive);
+        ++number_;
         key_ += step->keys;
         step->is_last = key_ >= key_end_;
-        slot_ = 1 - slot_;
         return true;
     }
 
-    Item items[2];
+    Item items[kStepsAlive];  // as many as steps are alive
 
 private:
     __aicore__ inline void Read(int64_t number, Item* item) {
@@ -96,8 +102,9 @@ private:
     int64_t end_ = 0;
     int64_t key_ = 0;
     int64_t key_end_ = 0;
-    int32_t parity_ = 1;
-    int32_t slot_ = 1;
+    int64_t number_ = 0;
+    int32_t item_ = kStepsAlive - 1;
+    int32_t item_slot_ = 1;
 };
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

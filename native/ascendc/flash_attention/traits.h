@@ -10,6 +10,11 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
+template <class A, class B>
+constexpr bool kIsSame = false;
+template <class A>
+constexpr bool kIsSame<A, A> = true;
+
 // `kSize`: the tile sizes, which the launch plans with too. `Kv`: the type that keys and values are stored in; if it is
 // not `Element`, vector cores make Element of it before the cube sees it.
 template <class ElementT, class KvT, TileSize kSize>
@@ -23,6 +28,8 @@ struct Traits {
     static constexpr int32_t kDim = dim_of(kSize);
     static constexpr int32_t kDimV = dim_v_of(kSize);
     static constexpr bool kValueIsKey = value_is_key(kSize);
+    static constexpr bool kDequantises = !kIsSame<ElementT, KvT>;
+    static_assert(!(kDequantises && kValueIsKey), "quantised keys have values of their own");
     static constexpr int32_t kVectorRows = kRows / kVectorCores;
     static constexpr int32_t kChunk = 128;  // columns of an operand in L0
     static_assert(kRows % 32 == 0 && kKeys == 128 && kVectorRows <= 64, "tiles fit one row statistic and L0");
@@ -71,14 +78,17 @@ struct Traits {
     static constexpr uint32_t kUbEnd = kUbBroadcast + 64 * kBlockBytes;
     static_assert(kUbEnd <= kUbBytes, "UB is full");
 
-    // --- GM of one core (2201), two slots each: scores, probabilities, products
+    // --- GM of one core. On 2201, two slots each: scores, probabilities, products
     static constexpr uint32_t kGmScoreBytes = kRows * kKeys * sizeof(float);
     static constexpr uint32_t kGmProbBytes = kRows * kKeys * sizeof(Element);
     static constexpr uint32_t kGmProductBytes = kRows * kDimV * sizeof(float);
     static constexpr uint32_t kGmScores = 0;
     static constexpr uint32_t kGmProbs = kGmScores + 2 * kGmScoreBytes;
     static constexpr uint32_t kGmProducts = kGmProbs + 2 * kGmProbBytes;
-    static_assert(kGmProducts + 2 * kGmProductBytes <= core_bytes(kSize), "the launch sets enough aside");
+    static constexpr uint32_t kGmKeys = kGmProducts + 2 * kGmProductBytes;  // dequantised, three slots each
+    static constexpr uint32_t kGmValues = kGmKeys + (kDequantises ? kStepsAlive * kKeyBytes : 0);
+    static constexpr uint32_t kGmEnd = kGmValues + (kDequantises ? kStepsAlive * kValueBytes : 0);
+    static_assert(kGmEnd <= core_bytes(kSize, kDequantises), "the launch sets enough aside");
     static_assert(kGmScoreBytes % kGmAlignment == 0 && kGmProbBytes % kGmAlignment == 0 &&
                       kGmProductBytes % kGmAlignment == 0,
                   "Fixpipe writes aligned rows at full speed only");

@@ -6,6 +6,7 @@
 // exp() sees no difference of infinities; a row that has seen a key has a sum of at least 1, one that has not has 0.
 #pragma once
 
+#include "ascendc/flash_attention/dequant.h"
 #include "ascendc/flash_attention/row_output.h"
 #include "ascendc/flash_attention/score_terms.h"
 #include "ascendc/flash_attention/signals.h"
@@ -38,11 +39,25 @@ public:
         terms_.End();
     }
 
+    // The step's keys and values, if they are stored in another type, as the cube takes them.
+    __aicore__ inline void Keys(const Step& step, const Item& item) {
+        if constexpr (Traits::kDequantises) {
+            if (step.keys == 0) return;
+            Dequantiser<Traits> dequantiser(params_, item, ShareOf(step.keys, vector_core_), step.key);
+            const uint64_t slot = static_cast<uint64_t>(step.key_slot);
+            dequantiser.Convert(params_.key, params_.key_scale, kKeyWords, Traits::kDim,
+                                memory_ + Traits::kGmKeys + slot * Traits::kKeyBytes);
+            dequantiser.Convert(params_.value, params_.value_scale, kValueWords, Traits::kDimV,
+                                memory_ + Traits::kGmValues + slot * Traits::kValueBytes);
+            KeysReady::template SetByVector<PIPE_MTE3>();
+        }
+    }
+
     __aicore__ inline void Probs(const Step& step, const Item& item) {
         const RowShare share = ShareOf(item.rows, vector_core_);
         if (step.is_first) {
-            Fill(Largest(step.item), kLowest, kFloatsPerVector);
-            Fill(Sum(step.item), 0.0f, kFloatsPerVector);
+            Fill(Largest(step.item_slot), kLowest, kFloatsPerVector);
+            Fill(Sum(step.item_slot), 0.0f, kFloatsPerVector);
         }
         if (step.keys == 0) return;
         if (share.rows > 0) terms_.Load(step, item, share);
@@ -71,8 +86,8 @@ public:
         if (!step.is_last || share.rows == 0) return;
         OutputRows<Traits> rows;
         rows.out = out;
-        rows.largest = Largest(step.item);
-        rows.sum = Sum(step.item);
+        rows.largest = Largest(step.item_slot);
+        rows.sum = Sum(step.item_slot);
         rows.first = item.row_begin + share.begin;
         rows.count = share.rows;
         if (item.partial_row < 0) {
@@ -98,9 +113,9 @@ private:
     __aicore__ inline FloatTile Out() const { return Ub<float>(Traits::kUbOut, Traits::kVectorRows * Traits::kDimV); }
     __aicore__ inline FloatTile Broadcast() const { return Ub<float>(Traits::kUbBroadcast, 64 * kFloatsPerBlock); }
 
-    // Of the item, by its number's parity: the next item begins before the last one ends.
-    __aicore__ inline FloatTile Largest(int32_t item) const { return Statistic<Traits>(kLargest + item); }
-    __aicore__ inline FloatTile Sum(int32_t item) const { return Statistic<Traits>(kSum + item); }
+    // An item's, of which the next begins before the last one ends.
+    __aicore__ inline FloatTile Largest(int32_t item_slot) const { return Statistic<Traits>(kLargest + item_slot); }
+    __aicore__ inline FloatTile Sum(int32_t item_slot) const { return Statistic<Traits>(kSum + item_slot); }
     __aicore__ inline FloatTile Alpha(const Step& step) const { return Statistic<Traits>(kAlpha + step.slot); }
 
     __aicore__ inline void TakeScores([[maybe_unused]] const Step& step, [[maybe_unused]] RowShare share) {
@@ -121,8 +136,8 @@ private:
     // Scores become probabilities, not yet divided by their sum.
     __aicore__ inline void Softmax(const FloatTile& scores, const Step& step, int32_t rows) {
         const FloatTile scratch = Ub<float>(Traits::kUbScratch, Traits::kVectorRows * kFloatsPerVector);
-        const FloatTile largest = Largest(step.item);
-        const FloatTile sum = Sum(step.item);
+        const FloatTile largest = Largest(step.item_slot);
+        const FloatTile sum = Sum(step.item_slot);
         const FloatTile alpha = Alpha(step);
         const FloatTile fresh = Statistic<Traits>(kFresh);
         RowMax(fresh, scores, scratch, rows, Traits::kKeys, Traits::kKeys);

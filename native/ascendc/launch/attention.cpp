@@ -20,16 +20,16 @@ public:
     KernelAttention(engine::Problem problem, const Chip& chip, const Instantiation& instantiation)
         : problem_(std::move(problem)), chip_(chip), instantiation_(instantiation),
           schedule_(make_schedule(problem_, instantiation.size, chip)),
-          bytes_(divide_memory(nullptr, problem_, schedule_, instantiation.size).bytes) {}
+          bytes_(divide_memory(nullptr, problem_, schedule_, instantiation).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
 
     engine::Fault run(const engine::Operands& operands, void* memory) const noexcept override {
         engine::Fault fault = engine::find_table_fault(problem_, operands);
         if (fault.found || schedule_.cores == 0) return fault;
-        const KernelMemory places = divide_memory(memory, problem_, schedule_, instantiation_.size);
+        const KernelMemory places = divide_memory(memory, problem_, schedule_, instantiation_);
         write_plan(places, problem_, operands, schedule_);
-        const FlashAttentionParams params = make_params(places, problem_, operands, schedule_, instantiation_.size);
+        const FlashAttentionParams params = make_params(places, problem_, operands, schedule_, instantiation_);
         try {
             fault.failure = launch(instantiation_, params, schedule_.cores);
         } catch (...) {

@@ -77,6 +77,30 @@ void write_sequence(int64_t* words, const Problem& p, const Operands& o, const S
     words[kSeqPrefixValueScaleOffset] = s.prefix_value_scale_offset;
 }
 
+ScaleType scale_type(engine::Dtype dtype) {
+    switch (dtype) {
+        case engine::Dtype::f16: return ScaleType::f16;
+        case engine::Dtype::bf16: return ScaleType::bf16;
+        case engine::Dtype::e8m0: return ScaleType::e8m0;
+        default: return ScaleType::f32;
+    }
+}
+
+ScaleParams scale_params(const engine::Dequant& dequant, const void* scale, const void* offset, int32_t columns) {
+    const engine::ScaleLayout& l = dequant.layout;
+    ScaleParams to = {};
+    to.scale = dequant.has_scale ? address(scale) : 0;
+    to.offset = dequant.has_offset ? address(offset) : 0;
+    to.head_stride = l.head_stride;
+    to.token_stride = l.token_stride;
+    to.block_stride = l.block_stride;
+    to.group_stride = l.group_stride;
+    to.group = l.group_stride == 0 ? columns : std::min(l.group, columns);
+    to.paged = l.paged ? 1 : 0;
+    to.type = scale_type(l.dtype);
+    return to;
+}
+
 void place_prefix(FlashAttentionParams& to, const Problem& p, const Operands& o) {
     to.prefix_len = p.prefix_len;
     if (p.prefix_len == 0) return;
@@ -100,9 +124,21 @@ void place_bias(FlashAttentionParams& to, const Problem& p, const Operands& o) {
     to.bias_distance = p.bias_distance;
 }
 
+void place_post_quant(FlashAttentionParams& to, const Problem& p, const Operands& o) {
+    if (!p.post_quant.present) return;
+    to.out_type = p.out_dtype == engine::Dtype::i8        ? OutType::i8
+                  : p.out_dtype == engine::Dtype::f8_e4m3 ? OutType::f8_e4m3
+                                                          : OutType::hif8;
+    to.out_scale = address(o.out_scale);
+    to.out_offset = p.post_quant.has_offset ? address(o.out_offset) : 0;
+    to.out_scale_type = scale_type(p.post_quant.scale_dtype);
+    to.out_channel_stride = static_cast<int32_t>(p.post_quant.channel_stride);
+}
+
 }  // namespace
 
-KernelMemory divide_memory(void* memory, const Problem& p, const Schedule& schedule, TileSize size) {
+KernelMemory divide_memory(void* memory, const Problem& p, const Schedule& schedule,
+                           const Instantiation& instantiation) {
     Arena arena(memory);
     KernelMemory to;
     to.sequences = arena.take<int64_t>(static_cast<int64_t>(p.sequences.size()) * kSequenceWords);
@@ -110,8 +146,8 @@ KernelMemory divide_memory(void* memory, const Problem& p, const Schedule& sched
     to.core_items = arena.take<int64_t>(static_cast<int64_t>(schedule.core_items.size()));
     to.merges = arena.take<int64_t>(static_cast<int64_t>(schedule.merges.size()));
     to.clears = arena.take<int64_t>(static_cast<int64_t>(schedule.clears.size()));
-    to.cores = arena.take<char>(int64_t{schedule.cores} * core_bytes(size));
-    to.partial_out = arena.take<float>(schedule.partial_rows * dim_v_of(size));
+    to.cores = arena.take<char>(int64_t{schedule.cores} * instantiation.bytes_of_core());
+    to.partial_out = arena.take<float>(schedule.partial_rows * dim_v_of(instantiation.size));
     to.partial_max = arena.take<float>(schedule.partial_rows);
     to.partial_sum = arena.take<float>(schedule.partial_rows);
     to.bytes = arena.bytes();
@@ -129,7 +165,7 @@ void write_plan(const KernelMemory& to, const Problem& p, const Operands& o, con
 }
 
 FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, const Operands& o,
-                                 const Schedule& schedule, TileSize size) {
+                                 const Schedule& schedule, const Instantiation& instantiation) {
     FlashAttentionParams to = {};
     to.query = address(o.query);
     to.query_rope = p.rope_dim > 0 ? address(o.query_rope) : 0;
@@ -156,12 +192,15 @@ FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, c
     to.lse_token_stride = p.lse.token_stride;
     to.lse_head_stride = p.lse.head_stride;
     to.mask_row_stride = p.mask_row_stride;
-    to.core_stride = core_bytes(size);
+    to.core_stride = instantiation.bytes_of_core();
     to.key = kv_params(p.key, p.dim);
     to.value = kv_params(p.value, p.dim_v);
     to.key_rope = kv_params(p.key_rope, p.rope_dim);
+    to.key_scale = scale_params(p.key_dequant, o.key_scale, o.key_offset, p.dim);
+    to.value_scale = scale_params(p.value_dequant, o.value_scale, o.value_offset, p.dim_v);
     place_prefix(to, p, o);
     place_bias(to, p, o);
+    place_post_quant(to, p, o);
     to.heads = p.heads;
     to.group = p.heads / p.kv_heads;
     to.dim = p.dim;

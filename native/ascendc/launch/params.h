@@ -9,6 +9,7 @@
 
 #include "ascendc/flash_attention/params.h"
 #include "ascendc/launch/schedule.h"
+#include "ascendc/launch/table.h"
 #include "engine/attention.h"
 
 namespace acl_attn::ascendc {
@@ -28,12 +29,14 @@ struct KernelMemory {
 };
 
 // Serves the question for the size (no memory) and the run.
-KernelMemory divide_memory(void* memory, const engine::Problem& problem, const Schedule& schedule, TileSize size);
+KernelMemory divide_memory(void* memory, const engine::Problem& problem, const Schedule& schedule,
+                           const Instantiation& instantiation);
 
 void write_plan(const KernelMemory& to, const engine::Problem& problem, const engine::Operands& operands,
                 const Schedule& schedule);
 
 FlashAttentionParams make_params(const KernelMemory& places, const engine::Problem& problem,
-                                 const engine::Operands& operands, const Schedule& schedule, TileSize size);
+                                 const engine::Operands& operands, const Schedule& schedule,
+                                 const Instantiation& instantiation);
 
 }  // namespace acl_attn::ascendc

@@ -18,8 +18,12 @@ struct Instantiation {
     const char* name;
     int32_t architecture;
     engine::Dtype element;
+    engine::Dtype kv;  // that keys and values are stored in
     TileSize size;
     void (*kernel)(FlashAttentionParams);
+
+    bool dequantises() const { return kv != element; }
+    uint32_t bytes_of_core() const { return core_bytes(size, dequantises()); }
 };
 
 // Null, and in words what the kernels lack, if none serves the problem on that chip.

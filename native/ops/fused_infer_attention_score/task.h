@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/attention.h"
+#include "ops/compute.h"
 #include "ops/fused_infer_attention_score/describe.h"
 #include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/padding.h"
@@ -20,6 +21,7 @@ namespace acl_attn::ops::fia {
 // What phase one has found out, never changed afterwards.
 struct Planned {
     std::shared_ptr<const engine::Attention> attention;  // null: nothing to do
+    compute::Chip chip;
     Facts facts;
     Padding padding;
     TreeMask tree;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "ops/compute.h"
 #include "ops/sparse_attention/metadata_prepared.h"
 #include "ops/sparse_attention/prepared.h"
 
@@ -15,6 +16,7 @@ aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* wo
     const Case subject(call);
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
     auto planned = make_plan(subject, planning_device(current_profile()));
+    if (Finding finding = compute::unserved(planned->problem)) return ops::fail(std::move(*finding));
     return meta::publish(api_name(call.op), prepare(subject, std::move(planned)), workspace_size, executor);
 }
 
