@@ -41,6 +41,7 @@ uint64_t PageSet::first_touch(const Region& region) {
             }
         }
     }
+    if (!region.write) read_bytes_ += fresh;
     return fresh;
 }
 

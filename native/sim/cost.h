@@ -37,11 +37,13 @@ const ChipFigures& chip_figures(Arch arch);
 // Which global memory has been read before, in pages: the first read comes from HBM, later ones from the L2 cache.
 class PageSet {
 public:
-    // Bytes of the region that are read for the first time.
+    // Bytes of the region that are touched for the first time.
     uint64_t first_touch(const Region& region);
+    uint64_t read_bytes() const { return read_bytes_; }  // of these, the ones that were read
 
 private:
     std::unordered_set<uint64_t> pages_;
+    uint64_t read_bytes_ = 0;
 };
 
 struct OperationCost {

@@ -154,6 +154,7 @@ LaunchResult launch(const LaunchOptions& options, const std::function<void()>& k
         }
     }
     result.trace = std::move(machine.trace);
+    result.hbm_bytes = machine.pages.read_bytes();
     return result;
 }
 

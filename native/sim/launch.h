@@ -52,7 +52,8 @@ struct LaunchResult {
     std::string error;              // what, where, and the state of all cores if they wait for each other
     std::vector<UnitCounts> units;  // with counts: per core the cube core, then both vector cores
     std::vector<TraceEvent> trace;
-    uint64_t cycles = 0;  // with counts: estimate from the first start to the last end
+    uint64_t cycles = 0;     // with counts: estimate from the first start to the last end
+    uint64_t hbm_bytes = 0;  // with counts: read from global memory for the first time
 };
 
 LaunchResult launch(const LaunchOptions& options, const std::function<void()>& kernel);

@@ -68,8 +68,15 @@ void Unit::scalar_access(const char* name, const Region& region) {
     }
     if (region.space == Space::ub && role_ != Role::vector)
         fault(name, "expected to run on a vector core, whose UB it is");
-    if (!checking_) return;
     PipeState& scalar = state.scalar();
+    if (machine_.options.counts) {
+        scalar.counts.operations++;
+        scalar.time += machine_.chip.issue_cycles;
+        // What the scalar cache does not have yet is waited for.
+        if (region.space == Space::gm && machine_.pages.first_touch(region) != 0)
+            scalar.time += machine_.chip.copy_latency;
+    }
+    if (!checking_) return;
     const uint32_t epoch = ++scalar.epoch;
     Stamp now = state.stamp(Pipe::s);
     Operation operation;

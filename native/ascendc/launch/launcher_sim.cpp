@@ -6,6 +6,7 @@
 #include "ascendc/launch/launcher.h"
 #include "ascendc/launch/sim_settings.h"
 #include "sim/launch.h"
+#include "sim/profile.h"
 
 namespace acl_attn::ascendc {
 namespace {
@@ -46,8 +47,10 @@ std::string launch(const Instantiation& instantiation, const FlashAttentionParam
     options.checks = settings.checks;
     options.seed = settings.seed;
     options.threads = 0;
+    sim::ask_for_profile(options);
     const sim::LaunchResult result = sim::launch(options, [&] { instantiation.kernel(params); });
-    if (result.ok) return {};
+    const std::string unwritten = sim::write_profile(options, result, instantiation.name);
+    if (result.ok) return unwritten;
     return std::string(instantiation.name) + ": " + (result.error.empty() ? "the simulation failed" : result.error);
 }
 
