@@ -9,14 +9,14 @@ namespace acl_attn::sim {
 
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kSector = 512;  // what a core moves to or from global memory at a time
 
-// Cores, clocks and HBM bandwidths are those of published data sheets (64 GB HBM2e; 950DT). The buffer bandwidths are
-// the vendor's rules of thumb. Latencies are round numbers of the size that the documentation speaks of ("tens of
-// cycles").
+// Cores, clocks and HBM bandwidths are those of data sheets (910B: HBM2e; 950: the DT). Buffer bandwidths are the
+// vendor's rules of thumb. Assumed, for want of published figures: the L2 cache at about three times HBM, and latencies
+// of the size that the documentation speaks of ("tens of cycles").
 constexpr ChipFigures kChips[] = {
-    {"Ascend 910B", 24, 1.8, 1600, 4800, 256, 128, 128, 128, 8, 300, 20, 20, false, 4, 4, 300},
-    {"Ascend 950", 32, 1.65, 4000, 9600, 256, 128, 128, 256, 4, 300, 20, 20, true, 4, 4, 100},
+    {"Ascend 910B", 24, 1.8, 1600, 4800, 256, 128, 128, 128, 300, 20, 20, false, 4, 4, 300},
+    {"Ascend 950", 32, 1.65, 4000, 12000, 256, 128, 128, 256, 300, 20, 20, true, 4, 4, 100},
 };
 
 double gm_cycles(const ChipFigures& chip, double bytes, double gb_per_s, uint32_t cores) {
@@ -29,15 +29,18 @@ double gm_cycles(const ChipFigures& chip, double bytes, double gb_per_s, uint32_
 
 const ChipFigures& chip_figures(Arch arch) { return kChips[arch == Arch::dav2201 ? 0 : 1]; }
 
-uint64_t PageSet::first_touch(const Region& region) {
+uint64_t LineSet::first_touch(const Region& region) {
     uint64_t fresh = 0;
     for (uint32_t outer = 0; outer < region.outer; outer++) {
         for (uint32_t row = 0; row < region.rows; row++) {
-            const uint64_t start = region.base + outer * region.outer_step + row * region.row_step;
+            const uint64_t start = region.base + outer * static_cast<uint64_t>(region.outer_step) +
+                                   row * static_cast<uint64_t>(region.row_step);
             const uint64_t end = start + region.row_bytes;
-            for (uint64_t page = start / kPage; page * kPage < end; page++) {
-                if (!pages_.insert(page).second) continue;
-                fresh += std::min(end, (page + 1) * kPage) - std::max(start, page * kPage);
+            for (uint64_t line = start / kLine; line * kLine < end; line++) {
+                auto bit = pages_[line / kLinesOfPage][line % kLinesOfPage];
+                if (bit) continue;
+                bit = true;
+                fresh += std::min(end, (line + 1) * kLine) - std::max(start, line * kLine);
             }
         }
     }
@@ -47,23 +50,31 @@ uint64_t PageSet::first_touch(const Region& region) {
 
 namespace {
 
-// Of the region's bytes in GM that are touched, those that come from HBM. Writes stay in the cache.
-double from_hbm(const Operation& operation, PageSet& pages) {
-    uint64_t fresh = 0;
+struct GlobalTraffic {
+    double hbm = 0;      // bytes that are read for the first time; writes stay in the cache
+    double sectors = 0;  // bytes of all sectors that are touched
+};
+
+GlobalTraffic global_traffic(const Operation& operation, LineSet& lines) {
+    GlobalTraffic traffic;
     for (const Region& region : operation.regions) {
         if (region.space != Space::gm) continue;
-        const uint64_t touched = pages.first_touch(region);
-        if (!region.write) fresh += touched;
+        const uint64_t fresh = lines.first_touch(region);
+        if (!region.write) traffic.hbm += static_cast<double>(fresh);
+        const bool dense = region.rows == 1 || region.row_step == static_cast<int64_t>(region.row_bytes);
+        const uint64_t bytes = dense ? uint64_t{region.rows} * region.row_bytes : region.row_bytes;
+        const uint64_t pieces = (dense ? 1 : region.rows) * uint64_t{region.outer};
+        const uint64_t sectors = (region.base % kSector + bytes + kSector - 1) / kSector;
+        traffic.sectors += static_cast<double>(pieces * sectors * kSector);
     }
-    return std::min(static_cast<double>(fresh), static_cast<double>(operation.work.bytes));
+    return traffic;
 }
 
 }  // namespace
 
-OperationCost operation_cost(const ChipFigures& chip, const Operation& operation, uint32_t cores, PageSet& pages) {
+OperationCost operation_cost(const ChipFigures& chip, const Operation& operation, uint32_t cores, LineSet& lines) {
     const Work& work = operation.work;
     const double bytes = static_cast<double>(work.bytes);
-    const double bursts = static_cast<double>(work.bursts) * chip.burst_cycles;
     const auto cost = [](double busy, uint64_t latency) {
         return OperationCost{static_cast<uint64_t>(busy) + 1, latency};
     };
@@ -73,11 +84,11 @@ OperationCost operation_cost(const ChipFigures& chip, const Operation& operation
         case Path::ub_to_gm:
         case Path::l1_to_gm:
         case Path::l0c_to_gm: {
-            const double far = from_hbm(operation, pages);
-            double moving =
-                gm_cycles(chip, far, chip.hbm_gb_per_s, cores) + gm_cycles(chip, bytes - far, chip.l2_gb_per_s, cores);
+            const GlobalTraffic traffic = global_traffic(operation, lines);
+            double moving = std::max(gm_cycles(chip, traffic.hbm, chip.hbm_gb_per_s, cores),
+                                     gm_cycles(chip, traffic.sectors, chip.l2_gb_per_s, cores));
             if (work.path == Path::l0c_to_gm) moving = std::max(moving, bytes / chip.out_bytes_per_cycle);
-            return cost(std::max(moving, bursts), chip.copy_latency);
+            return cost(moving, chip.copy_latency);
         }
         case Path::l0c_to_l1:
         case Path::l0c_to_ub:

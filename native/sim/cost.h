@@ -5,8 +5,9 @@
 // An estimate for choosing between designs, not a prediction: nothing here was measured on a device.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "sim/operation.h"
 
@@ -22,7 +23,6 @@ struct ChipFigures {
     double l0b_bytes_per_cycle;   // L1 to L0B
     double out_bytes_per_cycle;   // L0C out, UB to L1
     double gm_bytes_per_cycle;    // the most that one core's copy engine takes
-    uint32_t burst_cycles;        // per contiguous piece of a copy
     uint32_t copy_latency;        // start-up of a copy
     uint32_t cube_latency;        // start-up of a matrix product
     uint32_t vector_latency;      // start-up and drain of a vector instruction (dav-2201) or function (dav-3510)
@@ -34,15 +34,18 @@ struct ChipFigures {
 
 const ChipFigures& chip_figures(Arch arch);
 
-// Which global memory has been read before, in pages: the first read comes from HBM, later ones from the L2 cache.
-class PageSet {
+// Which global memory has been touched before: the first read of a line comes from HBM, later ones from the L2 cache.
+class LineSet {
 public:
-    // Bytes of the region that are touched for the first time.
+    // Bytes of the region's lines that are touched for the first time, at most those of the region.
     uint64_t first_touch(const Region& region);
     uint64_t read_bytes() const { return read_bytes_; }  // of these, the ones that were read
 
 private:
-    std::unordered_set<uint64_t> pages_;
+    static constexpr uint64_t kLine = 128;
+    static constexpr uint64_t kLinesOfPage = 512;
+
+    std::unordered_map<uint64_t, std::bitset<kLinesOfPage>> pages_;
     uint64_t read_bytes_ = 0;
 };
 
@@ -52,6 +55,6 @@ struct OperationCost {
 };
 
 // `cores` share the chip's memory bandwidth.
-OperationCost operation_cost(const ChipFigures& chip, const Operation& operation, uint32_t cores, PageSet& pages);
+OperationCost operation_cost(const ChipFigures& chip, const Operation& operation, uint32_t cores, LineSet& lines);
 
 }  // namespace acl_attn::sim

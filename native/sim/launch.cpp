@@ -154,7 +154,7 @@ LaunchResult launch(const LaunchOptions& options, const std::function<void()>& k
         }
     }
     result.trace = std::move(machine.trace);
-    result.hbm_bytes = machine.pages.read_bytes();
+    result.hbm_bytes = machine.lines.read_bytes();
     return result;
 }
 

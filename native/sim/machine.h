@@ -77,7 +77,7 @@ struct Machine {
     const ChipFigures& chip;
     std::vector<std::unique_ptr<Core>> cores;
     Shadow global_shadow;
-    PageSet pages;
+    LineSet lines;
     std::vector<TraceEvent> trace;
     std::mt19937_64 random;
 

@@ -70,11 +70,9 @@ void Unit::scalar_access(const char* name, const Region& region) {
         fault(name, "expected to run on a vector core, whose UB it is");
     PipeState& scalar = state.scalar();
     if (machine_.options.counts) {
-        scalar.counts.operations++;
-        scalar.time += machine_.chip.issue_cycles;
         // What the scalar cache does not have yet is waited for.
-        if (region.space == Space::gm && machine_.pages.first_touch(region) != 0)
-            scalar.time += machine_.chip.copy_latency;
+        const bool fetched = region.space == Space::gm && machine_.lines.first_touch(region) != 0;
+        state.spend(machine_.chip.issue_cycles + (fetched ? machine_.chip.copy_latency : 0));
     }
     if (!checking_) return;
     const uint32_t epoch = ++scalar.epoch;

@@ -45,7 +45,7 @@ void UnitState::enqueue(Pipe which, Command command) {
         PipeState& issuer = scalar();
         if (unit.checking()) command.issue.clock = issuer.clock;
         command.issue.time = issuer.time;
-        if (which != Pipe::s) issuer.time += machine.chip.issue_cycles;
+        if (which != Pipe::s) spend(machine.chip.issue_cycles);
     }
     if (which == Pipe::s) return execute(which, command);
     state.queue.push_back(std::move(command));
@@ -60,6 +60,13 @@ void UnitState::enqueue(Pipe which, Command command) {
         machine.progress++;
         pause();
     }
+}
+
+void UnitState::spend(uint64_t cycles) {
+    PipeState& state = scalar();
+    state.time += cycles;
+    state.counts.operations++;
+    state.counts.busy_cycles += cycles;
 }
 
 void UnitState::pause() {
@@ -239,7 +246,7 @@ void UnitState::check_accumulation(const Operation& operation) {
 void UnitState::count(Pipe which, const Operation& operation) {
     PipeState& state = pipe(which);
     const Work& work = operation.work;
-    const OperationCost cost = operation_cost(machine.chip, operation, machine.options.blocks, machine.pages);
+    const OperationCost cost = operation_cost(machine.chip, operation, machine.options.blocks, machine.lines);
     const uint64_t start = state.time;
     state.time = start + cost.busy;
     state.done = std::max(state.done, state.time + cost.latency);

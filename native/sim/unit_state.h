@@ -91,6 +91,7 @@ struct UnitState {
     PipeState& scalar() { return pipes[0]; }
 
     void enqueue(Pipe pipe, Command command);
+    void spend(uint64_t cycles);     // of the scalar unit
     bool runnable(Pipe pipe) const;  // the first command of the queue can run now
     void run_first(Pipe pipe);
     bool pump();        // runs what can run in order; whether anything did

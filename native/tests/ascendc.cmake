@@ -9,4 +9,9 @@ if(ACL_ATTN_BUILD_SIM)
                                     acl_attn_simulator)
   add_test(NAME ascendc_flash_attention COMMAND ascendc_flash_attention)
   set_tests_properties(ascendc_flash_attention PROPERTIES TIMEOUT 1500)
+
+  # Not a test: what the cost model says of known calls.
+  add_executable(bench_npu_model ${CMAKE_CURRENT_LIST_DIR}/bench_npu_model.cpp)
+  target_link_libraries(bench_npu_model PRIVATE acl_attn_engine acl_attn_launch_sim acl_attn_kernels_2201
+                                                acl_attn_kernels_3510 acl_attn_simulator)
 endif()
