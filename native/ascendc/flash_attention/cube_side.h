@@ -53,7 +53,7 @@ public:
         keys_.WaitReady(step.slot);
 
         results_.WaitFree(result_);
-        const int32_t columns = params_.dim + params_.rope_dim;
+        const int32_t columns = params_.rope_dim > 0 ? RopeColumn() + params_.rope_dim : params_.dim;
         const Tile query = L1<Element>(Traits::kL1Query, Traits::kRows * Traits::kDim);
         for (int32_t column = 0; column < columns; column += Traits::kChunk) {
             const int32_t count = Min(Traits::kChunk, columns - column);
@@ -140,7 +140,8 @@ private:
     }
 
     // The result goes to the core's part of GM, or to UB, whichever the chip can.
-    __aicore__ inline void HandOver([[maybe_unused]] uint32_t gm_offset, [[maybe_unused]] uint32_t ub_address, int32_t m, int32_t n, int32_t ld) {
+    __aicore__ inline void HandOver([[maybe_unused]] uint32_t gm_offset, [[maybe_unused]] uint32_t ub_address,
+                                    int32_t m, int32_t n, int32_t ld) {
         results_.SetReady(result_);
         results_.WaitReady(result_);
 #if __NPU_ARCH__ == 2201
@@ -167,6 +168,9 @@ private:
 #endif
     }
 
+    // Rope channels follow at the next fractal. The columns between are 0 in queries and keys: loading filled them.
+    __aicore__ inline int32_t RopeColumn() const { return RoundUp(params_.dim, kPerBlock<Element>); }
+
     __aicore__ inline void LoadQueryColumns(const Item& item, uint64_t tensor, int64_t origin, int64_t token_stride,
                                             int64_t head_stride, int32_t columns, int32_t first_column) {
         const int64_t group = params_.group;
@@ -189,7 +193,7 @@ private:
                          params_.query_head_stride, params_.dim, 0);
         if (params_.rope_dim == 0) return;
         LoadQueryColumns(item, params_.query_rope, item.sequence[kSeqQueryRopeOffset], params_.query_rope_token_stride,
-                         params_.query_rope_head_stride, params_.rope_dim, params_.dim);
+                         params_.query_rope_head_stride, params_.rope_dim, RopeColumn());
     }
 
     // `first_column`: a multiple of 16, or 0.
@@ -223,7 +227,7 @@ private:
         } else {
             LoadKeyColumns(KeyTile(step), params_.key, kKeyWords, step, item, 0);
             if (params_.rope_dim > 0) {
-                LoadKeyColumns(KeyTile(step), params_.key_rope, kRopeWords, step, item, params_.dim);
+                LoadKeyColumns(KeyTile(step), params_.key_rope, kRopeWords, step, item, RopeColumn());
             }
         }
     }

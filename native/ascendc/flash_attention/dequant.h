@@ -65,11 +65,9 @@ public:
                 for (int32_t i = 0; i < run.count; ++i) {
                     ScaleRow(wide[i * row_elements], kv, scale, words, first_ + row + i);
                 }
-                VectorBarrier();
             }
             const AscendC::LocalTensor<Element> narrow = Ub<Element>(kNarrow, kRows * kColumns);
-            AscendC::Cast(narrow, wide, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(count));
-            VectorBarrier();
+            VecCast(narrow, wide, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(count));
             Order<AscendC::HardEvent::V_MTE3, 1>();
             UbToGm(Gm<Element>(to)[static_cast<uint64_t>(row * ld)], narrow, run.count, kv.columns, ld, row_elements);
             Order<AscendC::HardEvent::MTE3_V, 1>();
@@ -105,7 +103,7 @@ private:
         LoadNumbers(Ub<float>(to, kColumns), kStored, numbers, scale.type, static_cast<uint64_t>(at), kv.columns);
     }
 
-    // A row by the numbers of its token, each for a group of channels. Without a barrier between rows.
+    // A row by the numbers of its token, each for a group of channels.
     __aicore__ inline void ScaleRow(const FloatTile& row, const KvParams& kv, const ScaleParams& scale,
                                     const KvWords& words, int64_t key) {
         const int64_t first = ScaleIndex(scale, words, key);
@@ -114,10 +112,9 @@ private:
             const int64_t index = first + column / scale.group * scale.group_stride;
             const FloatTile part = row[static_cast<uint32_t>(column)];
             if (scale.offset != 0) {
-                AscendC::Adds(part, part, ScaleAt(scale.offset, scale.type, index), count);
-                VectorBarrier();
+                VecAdds(part, part, ScaleAt(scale.offset, scale.type, index), count);
             }
-            if (scale.scale != 0) AscendC::Muls(part, part, ScaleAt(scale.scale, scale.type, index), count);
+            if (scale.scale != 0) VecMuls(part, part, ScaleAt(scale.scale, scale.type, index), count);
         }
     }
 

@@ -7,6 +7,7 @@
 #include "ascendc/flash_attention/cube_side.h"
 #include "ascendc/flash_attention/merge_rows.h"
 #include "ascendc/flash_attention/vector_side.h"
+#include "ascendc/tile/shared/core.h"
 
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
@@ -59,24 +60,22 @@ __aicore__ inline void RunVector(const FlashAttentionParams& params, int64_t cor
 
 template <class Traits>
 __aicore__ inline void FlashAttention(const FlashAttentionParams& params) {
-    AscendC::InitSocState();
-    const int64_t core = AscendC::GetBlockIdx() / AscendC::GetTaskRatio();
+    BeginKernel();
+    const int64_t core = CoreNumber();
     if ASCEND_IS_AIC {
         RunCube<Traits>(params, core);
     }
     if ASCEND_IS_AIV {
-        const int32_t vector_core = static_cast<int32_t>(AscendC::GetSubBlockIdx());
-        RunVector<Traits>(params, core, vector_core);
+        RunVector<Traits>(params, core, VectorCoreOfCore());
         ClearPadding<Traits>(params);
     }
     if (params.merge_count > 0) {
-        AscendC::PipeBarrier<PIPE_ALL>();
-        AscendC::SyncAll<false>();
+        WaitForAllCores();
         if ASCEND_IS_AIV {
             MergeRows<Traits>(params);
         }
     }
-    AscendC::PipeBarrier<PIPE_ALL>();
+    EndKernel();
 }
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

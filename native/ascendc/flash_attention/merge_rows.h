@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What vector cores do besides items: they merge rows whose keys were split, in the order of the keys so that the result
-// does not depend on who was first, and clear rows that belong to a sequence but hold no token.
+// What vector cores do besides items: they merge rows whose keys were split, in the order of the keys so that the
+// result does not depend on who was first, and clear rows that belong to a sequence but hold no token.
 #pragma once
 
 #include "ascendc/flash_attention/row_output.h"
+#include "ascendc/tile/shared/core.h"
 
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
@@ -51,21 +52,17 @@ private:
         GmToUb(part_largest, Gm<float>(params_.partial_max)[row], 1, count, count, padded);
         GmToUb(part_sum, Gm<float>(params_.partial_sum)[row], 1, count, count, padded);
         Order<AscendC::HardEvent::MTE2_V, 4>();
-        AscendC::Max(top, largest, part_largest, count);
-        VectorBarrier();
-        AscendC::Sub(largest, largest, top, count);
-        AscendC::Sub(part_largest, part_largest, top, count);
-        VectorBarrier();
-        AscendC::Exp(largest, largest, count);
-        AscendC::Exp(part_largest, part_largest, count);
-        VectorBarrier();
-        AscendC::Mul(sum, sum, largest, count);
-        AscendC::Mul(part_sum, part_sum, part_largest, count);
-        VectorBarrier();
-        AscendC::Add(sum, sum, part_sum, count);
+        VecMax(top, largest, part_largest, count);
+        VecSub(largest, largest, top, count);
+        VecSub(part_largest, part_largest, top, count);
+        VecExp(largest, largest, count);
+        VecExp(part_largest, part_largest, count);
+        VecMul(sum, sum, largest, count);
+        VecMul(part_sum, part_sum, part_largest, count);
+        VecAdd(sum, sum, part_sum, count);
         RowBroadcast(factors, largest, count);
         RowBroadcast(part_factors, part_largest, count);
-        AscendC::Adds(largest, top, 0.0f, count);
+        VecAdds(largest, top, 0.0f, count);
         ByRow<RowOperation::multiply>(out, factors, count, params_.dim_v, Traits::kDimV);
         for (int32_t column = 0; column < params_.dim_v; column += Traits::kChunk) {
             const int32_t columns = Min(Traits::kChunk, params_.dim_v - column);
@@ -87,9 +84,9 @@ template <class Traits>
 __aicore__ inline void MergeRows(const FlashAttentionParams& params) {
     RowMerger<Traits> merger(params);
     const AscendC::GlobalTensor<int64_t> words = Gm<int64_t>(params.merges);
-    const int64_t cores = AscendC::GetBlockNum() * kVectorCores;
+    const int64_t cores = VectorCoreCount();
     int64_t sequence[kSequenceWords];
-    for (int64_t merge = AscendC::GetBlockIdx(); merge < params.merge_count; merge += cores) {
+    for (int64_t merge = VectorCoreNumber(); merge < params.merge_count; merge += cores) {
         const uint64_t at = static_cast<uint64_t>(merge * kMergeWords);
         const int64_t begin = words.GetValue(at + kMergeRowBegin);
         const int64_t rows = words.GetValue(at + kMergeRowEnd) - begin;
@@ -118,13 +115,13 @@ __aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
     Fill(zeros, 0.0f, Traits::kVectorRows * Traits::kDimV);
     Order<AscendC::HardEvent::V_MTE3, 1>();
     const AscendC::GlobalTensor<int64_t> clears = Gm<int64_t>(params.clears);
-    const int64_t cores = AscendC::GetBlockNum() * kVectorCores;
+    const int64_t cores = VectorCoreCount();
     int64_t sequence[kSequenceWords];
     for (int64_t i = 0; i < params.clear_count; ++i) {
         ReadSequence(params, clears.GetValue(static_cast<uint64_t>(i)), sequence);
         const int64_t before = sequence[kSeqPadBefore];
         const int64_t count = before + sequence[kSeqPadAfter];
-        for (int64_t n = AscendC::GetBlockIdx(); n < count; n += cores) {
+        for (int64_t n = VectorCoreNumber(); n < count; n += cores) {
             const int64_t token = n < before ? n - before : sequence[kSeqQueryLen] + n - before;
             for (int32_t head = 0; head < params.heads; head += Traits::kVectorRows) {
                 const int32_t heads = Min(Traits::kVectorRows, params.heads - head);

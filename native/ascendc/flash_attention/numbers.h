@@ -16,7 +16,7 @@ __aicore__ inline float ScaleAt(uint64_t address, ScaleType type, int64_t index)
     const uint64_t at = static_cast<uint64_t>(index);
     if (type == ScaleType::f32) return Gm<float>(address).GetValue(at);
     if (type == ScaleType::f16) return static_cast<float>(Gm<half>(address).GetValue(at));
-    if (type == ScaleType::bf16) return AscendC::ToFloat(Gm<bfloat16_t>(address).GetValue(at));
+    if (type == ScaleType::bf16) return FromBfloat16(Gm<bfloat16_t>(address).GetValue(at));
     return PowerOfTwo(Gm<uint8_t>(address).GetValue(at));
 }
 
@@ -26,12 +26,11 @@ __aicore__ inline void LoadStoredNumbers(const FloatTile& to, uint32_t stored, u
     const AscendC::LocalTensor<T> narrow = Ub<T>(stored, static_cast<uint32_t>(RoundUp(count, kPerBlock<T>)));
     GmToUb(narrow, Gm<T>(address)[first], 1, count, count, RoundUp(count, kPerBlock<T>));
     Order<AscendC::HardEvent::MTE2_V, 4>();
-    AscendC::Cast(to, narrow, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-    VectorBarrier();
+    VecCast(to, narrow, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
 }
 
-// Numbers first .. first + count - 1 from `address` on, f32, f16 or bf16, for the vector unit. `stored`: the address in UB
-// of room for as many 16-bit numbers.
+// Numbers first .. first + count - 1 from `address` on, f32, f16 or bf16, for the vector unit. `stored`: the address in
+// UB of room for as many 16-bit numbers.
 __aicore__ inline void LoadNumbers(const FloatTile& to, uint32_t stored, uint64_t address, ScaleType type,
                                    uint64_t first, int32_t count) {
     Order<AscendC::HardEvent::V_MTE2, 4>();

@@ -51,15 +51,12 @@ public:
         const FloatTile divisor = Statistic<Traits>(kSpareA);
         if (params_.sink != 0) JoinSink(rows, kv_head);
         // A sum below 1 belongs to a row that has seen no key, whose result is 0 whatever it is divided by.
-        AscendC::Maxs(divisor, rows.sum, 1.0f, count);
-        VectorBarrier();
+        VecMaxs(divisor, rows.sum, 1.0f, count);
         RowBroadcast(Broadcast(), divisor, count);
         ByRow<RowOperation::divide>(rows.out, Broadcast(), count, params_.dim_v, Traits::kDimV);
         if (params_.lse != 0) {
-            AscendC::Ln(lse, divisor, count);
-            VectorBarrier();
-            AscendC::Add(lse, lse, rows.largest, count);
-            VectorBarrier();
+            VecLn(lse, divisor, count);
+            VecAdd(lse, lse, rows.largest, count);
             FillWhereZero(lse, Seen(rows.sum), -kMinusInfinity, kFloatsPerVector);
             RowBroadcast(Broadcast(), lse, count);
         }
@@ -82,12 +79,12 @@ private:
     __aicore__ inline AscendC::LocalTensor<uint8_t> Seen(const FloatTile& sum) {
         const AscendC::LocalTensor<uint8_t> bits =
             Ub<uint8_t>(Traits::kUbStatistics + kBits * Traits::kStatisticBytes, kBlockBytes);
-        AscendC::Compares(bits, sum, 0.5f, AscendC::CMPMODE::GT, static_cast<uint32_t>(kFloatsPerVector));
-        VectorBarrier();
+        VecCompares(bits, sum, 0.5f, AscendC::CMPMODE::GT, static_cast<uint32_t>(kFloatsPerVector));
         return bits;
     }
 
-    // One more logit, that of the row's head: sum and maximum become those with it. A row that has seen no key has none.
+    // One more logit, that of the row's head: sum and maximum become those with it. A row that has seen no key has
+    // none.
     __aicore__ inline void JoinSink(const Rows& rows, int64_t kv_head) {
         const int64_t group = params_.group;
         const int32_t group_size = params_.group;
@@ -101,7 +98,7 @@ private:
         GmToUb(stored, Gm<Element>(params_.sink)[static_cast<uint64_t>(kv_head * group)], 1, group_size, group_size,
                RoundUp(group_size, kPerBlock<Element>));
         Order<AscendC::HardEvent::MTE2_V, 4>();
-        AscendC::Cast(sinks, stored, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(group_size));
+        VecCast(sinks, stored, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(group_size));
         Fill(logits, kLowest, kFloatsPerVector);
         Order<AscendC::HardEvent::V_S, 0>();
         for (int32_t row = 0; row < rows.count; ++row) {
@@ -110,21 +107,17 @@ private:
         }
         Order<AscendC::HardEvent::S_V, 0>();
         FillWhereZero(logits, seen, kLowest, kFloatsPerVector);
-        AscendC::Max(top, rows.largest, logits, rows.count);
-        VectorBarrier();
-        AscendC::Sub(rows.largest, rows.largest, top, rows.count);
-        AscendC::Sub(logits, logits, top, rows.count);
-        VectorBarrier();
-        AscendC::Exp(rows.largest, rows.largest, rows.count);
-        AscendC::Exp(logits, logits, rows.count);
-        VectorBarrier();
+        VecMax(top, rows.largest, logits, rows.count);
+        VecSub(rows.largest, rows.largest, top, rows.count);
+        VecSub(logits, logits, top, rows.count);
+        VecExp(rows.largest, rows.largest, rows.count);
+        VecExp(logits, logits, rows.count);
         RowBroadcast(Broadcast(), rows.largest, rows.count);
         ByRow<RowOperation::multiply>(rows.out, Broadcast(), rows.count, params_.dim_v, Traits::kDimV);
-        AscendC::Mul(rows.sum, rows.sum, rows.largest, rows.count);
+        VecMul(rows.sum, rows.sum, rows.largest, rows.count);
         FillWhereZero(logits, seen, 0.0f, kFloatsPerVector);
-        AscendC::Add(rows.sum, rows.sum, logits, rows.count);
-        AscendC::Adds(rows.largest, top, 0.0f, rows.count);
-        VectorBarrier();
+        VecAdd(rows.sum, rows.sum, logits, rows.count);
+        VecAdds(rows.largest, top, 0.0f, rows.count);
     }
 
     // y = x * scale + offset; rows that have seen no key stay 0.
@@ -132,18 +125,15 @@ private:
         const FloatTile seen = Statistic<Traits>(kSpareA);
         if (params_.out_channel_stride == 0) {
             const float scale = ScaleAt(params_.out_scale, params_.out_scale_type, 0);
-            AscendC::Muls(rows.out, rows.out, scale, rows.count * Traits::kDimV);
-            VectorBarrier();
+            VecMuls(rows.out, rows.out, scale, rows.count * Traits::kDimV);
             if (params_.out_offset != 0) {
                 const float offset = ScaleAt(params_.out_offset, params_.out_scale_type, 0);
-                AscendC::Adds(rows.out, rows.out, offset, rows.count * Traits::kDimV);
-                VectorBarrier();
+                VecAdds(rows.out, rows.out, offset, rows.count * Traits::kDimV);
             }
         } else {
             QuantiseByChannel(rows, kv_head);
         }
-        AscendC::Mins(seen, rows.sum, 1.0f, rows.count);
-        VectorBarrier();
+        VecMins(seen, rows.sum, 1.0f, rows.count);
         const FloatTile broadcast = Ub<float>(Traits::kUbScratch, 64 * kFloatsPerBlock);  // the other one holds the LSE
         RowBroadcast(broadcast, seen, rows.count);
         ByRow<RowOperation::multiply>(rows.out, broadcast, rows.count, params_.dim_v, Traits::kDimV);
@@ -172,11 +162,12 @@ private:
 
     template <class Out>
     __aicore__ inline void StoreAs(const Rows& rows, const int64_t* sequence, int64_t kv_head) {
+        constexpr uint32_t kNumbers = Traits::kVectorRows * Traits::kDimV;
         const int32_t count = rows.count * Traits::kDimV;
-        const AscendC::LocalTensor<Out> narrow = Ub<Out>(Traits::kUbScratch, Traits::kVectorRows * Traits::kDimV);
-        static_assert(sizeof(Out) == 2 || Traits::kVectorRows * Traits::kDimV + kNarrowStep * 2 <= Traits::kScratchBytes,
+        const AscendC::LocalTensor<Out> narrow = Ub<Out>(Traits::kUbScratch, kNumbers);
+        static_assert(sizeof(Out) == 2 || kNumbers + kNarrowStep * 2 <= Traits::kScratchBytes,
                       "the scratch holds the output, and the room behind it");
-        Narrow(narrow, rows.out, count, Traits::kUbScratch + Traits::kVectorRows * Traits::kDimV);
+        Narrow(narrow, rows.out, count, Traits::kUbScratch + kNumbers);
         Order<AscendC::HardEvent::V_MTE3, 1>();
         StoreRows(narrow, rows, sequence, kv_head);
         Order<AscendC::HardEvent::MTE3_V, 1>();

@@ -51,10 +51,8 @@ public:
         if (params_.bias_kind == Bias::tensor) {
             const FloatTile bias = Ub<float>(Traits::kUbScratch, Traits::kVectorRows * kKeys);
             const int32_t count = share.rows * kKeys;
-            AscendC::Cast(bias, BiasTile(), AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-            VectorBarrier();
-            AscendC::Add(scores, scores, bias, count);
-            VectorBarrier();
+            VecCast(bias, BiasTile(), AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
+            VecAdd(scores, scores, bias, count);
         } else if (params_.bias_kind != Bias::none) {
             AddSlopes(scores, step, item, share);
         }
@@ -113,18 +111,13 @@ private:
         for (int32_t row = 0; row < share.rows; ++row) {
             const geometry::RowRun one = geometry::row_run(first + row, 1, group);
             const float slope = -slopes.GetValue(static_cast<uint32_t>(one.head));
-            AscendC::CreateVecIndex(distances, static_cast<float>(step.key - one.token + params_.bias_distance), kKeys);
-            VectorBarrier();
-            AscendC::Abs(distances, distances, kKeys);
-            VectorBarrier();
+            VecIndex(distances, static_cast<float>(step.key - one.token + params_.bias_distance), kKeys);
+            VecAbs(distances, distances, kKeys);
             if (params_.bias_kind == Bias::slope_sqrt) {
-                AscendC::Sqrt(distances, distances, kKeys);
-                VectorBarrier();
+                VecSqrt(distances, distances, kKeys);
             }
-            AscendC::Muls(distances, distances, slope, kKeys);
-            VectorBarrier();
-            AscendC::Add(scores[row * kKeys], scores[row * kKeys], distances, kKeys);
-            VectorBarrier();
+            VecMuls(distances, distances, slope, kKeys);
+            VecAdd(scores[row * kKeys], scores[row * kKeys], distances, kKeys);
         }
         Order<AscendC::HardEvent::S_V, 0>();
     }
@@ -137,10 +130,8 @@ private:
         static_assert(Traits::kVectorRows * kKeys * (sizeof(half) + 1) <= Traits::kScratchBytes, "bytes, then bits");
         static_assert(kKeys * sizeof(half) % kVectorBytes == 0, "a row is a whole number of compares");
         const int32_t count = rows * kKeys;
-        AscendC::Cast(bytes, Mask(), AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-        VectorBarrier();
-        AscendC::Compares(bits, bytes, static_cast<half>(0.0f), AscendC::CMPMODE::EQ, static_cast<uint32_t>(count));
-        VectorBarrier();
+        VecCast(bytes, Mask(), AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
+        VecCompares(bits, bytes, static_cast<half>(0.0f), AscendC::CMPMODE::EQ, static_cast<uint32_t>(count));
         FillWhereZero(scores, bits, kMinusInfinity, count);
     }
 

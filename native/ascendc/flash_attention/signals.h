@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the cores of one AI core tell each other. In iteration i the cube computes the scores of step i, then the products
-// of step i - 1; vector cores turn the scores of step i into probabilities, then add the products of step i - 1. Every
-// hand-over has two slots, and nobody announces that a slot is free, because the next announcement that its writer waits
-// for implies it:
+// What the cores of one AI core tell each other. In iteration i the cube computes the scores of step i, then the
+// products of step i - 1; vector cores turn the scores of step i into probabilities, then add the products of step
+// i - 1. Every hand-over has two slots, and nobody announces that a slot is free, because the next announcement that
+// its writer waits for implies it:
 //
-//   scores of step i + 2    are written after the cube saw the probabilities of step i, which were made from those of i;
-//   probabilities of i + 2  are written after vector cores saw the products of step i, which were made from those of i;
-//   products of step i + 2  are written after the cube saw the probabilities of i + 2, which vector cores make after they
-//                           have added the products of step i.
+//   scores of step i + 2    are written after the cube saw the probabilities of i, which were made from those of i;
+//   probabilities of i + 2  are written after vector cores saw the products of i, which were made from those of i;
+//   products of step i + 2  are written after the cube saw the probabilities of i + 2, which vector cores make after
+//                           they have added the products of i.
 //
 // Where products have one slot in UB (Traits::kProductSlots), vector cores add those of step i - 1 before they make the
 // probabilities of step i; then the last two hold for step i + 1, and one slot of probabilities is enough, too.

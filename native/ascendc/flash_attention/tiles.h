@@ -26,8 +26,9 @@ constexpr bool value_is_key(TileSize size) { return size == TileSize::latent; }
 // products are.
 constexpr int32_t kStepsAlive = 3;
 
-// GM that a core needs to hand tiles from one kind of core to the other: two slots of scores and products in fp32 and of
-// probabilities in 16 bits; a slot of keys and values in 16 bits for each step alive where they are stored otherwise.
+// GM that a core needs to hand tiles from one kind of core to the other: two slots of scores and products in fp32 and
+// of probabilities in 16 bits; a slot of keys and values in 16 bits for each step alive where they are stored
+// otherwise.
 constexpr uint32_t core_bytes(TileSize size, bool dequantises) {
     const uint32_t rows = static_cast<uint32_t>(rows_of(size));
     const uint32_t keys = static_cast<uint32_t>(kKeysOfStep);

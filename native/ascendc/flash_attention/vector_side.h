@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vector core's half of the kernel: probabilities P from scores by the online softmax, and O = O * alpha + O_t. It has
-// half of the rows of each tile. A row's maximum starts at the lowest finite number and hidden scores are -inf, so that
-// exp() sees no difference of infinities; a row that has seen a key has a sum of at least 1, one that has not has 0.
+// A vector core's half of the kernel: probabilities P from scores by the online softmax, and O = O * alpha + O_t. It
+// has half of the rows of each tile. A row's maximum starts at the lowest finite number and hidden scores are -inf, so
+// that exp() sees no difference of infinities; a row that has seen a key has a sum of at least 1, one that has not has
+// 0.
 #pragma once
 
 #include "ascendc/flash_attention/dequant.h"
@@ -64,8 +65,7 @@ public:
         TakeScores(step, share);
         if (share.rows > 0) {
             const FloatTile scores = ScoreTile(step);
-            AscendC::Muls(scores, scores, params_.scale, share.rows * Traits::kKeys);
-            VectorBarrier();
+            VecMuls(scores, scores, params_.scale, share.rows * Traits::kKeys);
             terms_.Apply(scores, step, item, share);
             Softmax(scores, step, share.rows);
         }
@@ -141,30 +141,24 @@ private:
         const FloatTile alpha = Alpha(step);
         const FloatTile fresh = Statistic<Traits>(kFresh);
         RowMax(fresh, scores, scratch, rows, Traits::kKeys, Traits::kKeys);
-        AscendC::Max(fresh, fresh, largest, rows);
-        VectorBarrier();
-        AscendC::Sub(alpha, largest, fresh, rows);
-        VectorBarrier();
-        AscendC::Exp(alpha, alpha, rows);
-        AscendC::Adds(largest, fresh, 0.0f, rows);
-        VectorBarrier();
+        VecMax(fresh, fresh, largest, rows);
+        VecSub(alpha, largest, fresh, rows);
+        VecExp(alpha, alpha, rows);
+        VecAdds(largest, fresh, 0.0f, rows);
         RowBroadcast(Broadcast(), largest, rows);
         ByRow<RowOperation::subtract>(scores, Broadcast(), rows, Traits::kKeys, Traits::kKeys);
-        AscendC::Exp(scores, scores, rows * Traits::kKeys);
-        AscendC::Mul(sum, sum, alpha, rows);
-        VectorBarrier();
+        VecExp(scores, scores, rows * Traits::kKeys);
+        VecMul(sum, sum, alpha, rows);
         RowSum(fresh, scores, scratch, rows, Traits::kKeys, Traits::kKeys);
-        AscendC::Add(sum, sum, fresh, rows);
-        VectorBarrier();
+        VecAdd(sum, sum, fresh, rows);
     }
 
     __aicore__ inline void GiveProbs(const Step& step, RowShare share) {
         if (share.rows > 0) {
             const AscendC::LocalTensor<Element> probs = ProbTile();
             probs_.WaitFree(0);
-            AscendC::Cast(probs, ScoreTile(step), AscendC::RoundMode::CAST_RINT,
+            VecCast(probs, ScoreTile(step), AscendC::RoundMode::CAST_RINT,
                           static_cast<uint32_t>(share.rows * Traits::kKeys));
-            VectorBarrier();
             if constexpr (__NPU_ARCH__ == 2201) scores_.SetFree(0);
             probs_.SetReady(0);
             probs_.WaitReady(0);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels as an engine: the same problem, operands and promises as engine::Attention, computed by the AscendC
-// kernels. One more difference: a key that lies in the same tile as keys that a row sees may be multiplied by 0, so that
-// NaN and infinities in hidden values (not in hidden keys) may reach the row.
+// kernels. One more difference: a key that lies in the same tile as keys that a row sees may be multiplied by 0, so
+// that NaN and infinities in hidden values (not in hidden keys) may reach the row.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@
 
 namespace acl_attn::ascendc {
 
-// What the kernels lack to serve the problem, in words; empty if they serve it. plan() then throws std::invalid_argument.
+// What the kernels lack to serve the problem, in words; empty if they serve it. plan() then throws
+// std::invalid_argument.
 std::string unsupported(const engine::Problem& problem, const Chip& chip);
 
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, const Chip& chip);

@@ -19,7 +19,8 @@ uint64_t address(const void* pointer) { return reinterpret_cast<uint64_t>(pointe
 class Arena {
 public:
     explicit Arena(void* memory)
-        : start_(memory == nullptr ? nullptr : static_cast<char*>(memory) + aligned(address(memory)) - address(memory)) {}
+        : start_(memory == nullptr ? nullptr
+                                   : static_cast<char*>(memory) + (aligned(address(memory)) - address(memory))) {}
 
     template <class T>
     T* take(int64_t count) {

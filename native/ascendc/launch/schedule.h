@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a problem into items and shares them out among AI cores. How a sequence is cut depends on that sequence alone, so
-// a result does not depend on its batch neighbours, nor on the number of cores.
+// Cuts a problem into items and shares them out among AI cores. How a sequence is cut depends on that sequence alone,
+// so a result does not depend on its batch neighbours, nor on the number of cores.
 #pragma once
 
 #include <cstdint>

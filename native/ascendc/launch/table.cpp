@@ -36,7 +36,9 @@ bool scales(const engine::Dequant& dequant) {
 }
 
 bool serves(TileSize size, const Problem& p) {
-    return p.dim + p.rope_dim <= dim_of(size) && p.dim_v <= dim_v_of(size) && p.value_is_key == value_is_key(size);
+    const int64_t groups = (p.dim + kFractalColumns - 1) / kFractalColumns;  // rope begins at a fractal
+    const int64_t columns = p.rope_dim > 0 ? groups * kFractalColumns + p.rope_dim : p.dim;
+    return columns <= dim_of(size) && p.dim_v <= dim_v_of(size) && p.value_is_key == value_is_key(size);
 }
 
 // Why no kernel serves it, apart from its tile; empty if that does not stand in the way.
@@ -50,7 +52,6 @@ std::string missing(const Problem& p, int32_t architecture) {
         return "an output of this type on dav-2201";
     }
     if (p.heads / p.kv_heads > kMaxGroup) return "more than 1024 query heads of one KV head";
-    if (p.rope_dim > 0 && p.dim % kFractalColumns != 0) return "rope beside a head dim that is no multiple of 16";
     if (!loads(p, p.key, p.dim) || !(p.value_is_key || loads(p, p.value, p.dim_v)) ||
         (p.rope_dim > 0 && !loads(p, p.key_rope, p.rope_dim))) {
         return "a cache whose channels are in groups of another size than 32 bytes";

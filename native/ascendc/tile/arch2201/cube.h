@@ -28,7 +28,8 @@ __aicore__ inline void L1ToL0A(const AscendC::LocalTensor<T>& to, const AscendC:
     }
 }
 
-// The right operand of A * B^T: B's rows 0 .. n - 1, columns k0 .. k0 + k - 1. NZ of B is zN of B^T: nothing is transposed.
+// The right operand of A * B^T: B's rows 0 .. n - 1, columns k0 .. k0 + k - 1. NZ of B is zN of B^T: nothing is
+// transposed.
 template <class T>
 __aicore__ inline void L1ToL0B(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& tile, int32_t n,
                                int32_t k0, int32_t k, int32_t rows_pad) {

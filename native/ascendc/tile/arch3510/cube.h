@@ -71,8 +71,8 @@ __aicore__ inline void L0cToUb(const AscendC::LocalTensor<float>& to, const Asce
     AscendC::Fixpipe<float, float, kRowsToUb>(to, from, fix);
 }
 
-// Rows 0 .. rows - 1 of a row-major UB tile become rows first .. of an NZ tile in L1 with `rows_pad` rows. Executed by a
-// vector core.
+// Rows 0 .. rows - 1 of a row-major UB tile become rows first .. of an NZ tile in L1 with `rows_pad` rows. Executed by
+// a vector core.
 template <class T>
 __aicore__ inline void UbToL1(const AscendC::LocalTensor<T>& tile, const AscendC::LocalTensor<T>& from, int32_t rows,
                               int32_t columns, int32_t ld, int32_t first, int32_t rows_pad) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals between a cube core and its two vector cores on dav-3510. Mode 4: each pair of cores has a flag of its own; the
-// cube calls vector core 1's by a number 16 higher. A wait stops one pipe only.
+// Signals between a cube core and its two vector cores on dav-3510. Mode 4: each pair of cores has a flag of its own;
+// the cube calls vector core 1's by a number 16 higher. A wait stops one pipe only.
 #pragma once
 
 #include "ascendc/tile/chip.h"

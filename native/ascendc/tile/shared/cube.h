@@ -13,8 +13,8 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
-// `rows` rows of `columns` elements, `ld` apart in GM, become rows `first` .. of an NZ tile with `rows_pad` rows. The last
-// group of columns is filled with zeros; rows that nobody loads keep what was there.
+// `rows` rows of `columns` elements, `ld` apart in GM, become rows `first` .. of an NZ tile with `rows_pad` rows. The
+// last group of columns is filled with zeros; rows that nobody loads keep what was there.
 template <class T>
 __aicore__ inline void GmToL1Nz(const AscendC::LocalTensor<T>& tile, const AscendC::GlobalTensor<T>& from, int32_t rows,
                                 int32_t columns, int64_t ld, int32_t first, int32_t rows_pad) {
@@ -39,8 +39,8 @@ __aicore__ inline void GmToL1Nz(const AscendC::LocalTensor<T>& tile, const Ascen
     AscendC::DataCopy(tile[first * kPerBlock<T>], from, copy);
 }
 
-// The same for a cache that keeps a block's columns in groups of 32 bytes, `group_stride` elements apart, the tokens of a
-// group behind one another: NZ already but for the distance of its groups. Rows are 32 bytes apart.
+// The same for a cache that keeps a block's columns in groups of 32 bytes, `group_stride` elements apart, the tokens of
+// a group behind one another: NZ already but for the distance of its groups. Rows are 32 bytes apart.
 template <class T>
 __aicore__ inline void GroupsToL1Nz(const AscendC::LocalTensor<T>& tile, const AscendC::GlobalTensor<T>& from,
                                     int32_t rows, int32_t columns, int64_t group_stride, int32_t first,

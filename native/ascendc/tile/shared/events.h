@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order between the pipes of one core. Between pipes only flags order things: one bit each, set and waited for in pairs.
+// Order between the pipes of one core. Between pipes only flags order things: one bit each, set and waited for in
+// pairs.
 #pragma once
 
 #include "ascendc/tile/chip.h"
@@ -9,8 +10,9 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
-// A ring of buffers that one pipe fills and another empties. `kReady` is the event from the first to the second, `kFree`
-// back. Flags kFirst .. kFirst + kSlots - 1 of both kinds belong to the ring; above 5 they may be the library's.
+// A ring of buffers that one pipe fills and another empties. `kReady` is the event from the first to the second,
+// `kFree` back. Flags kFirst .. kFirst + kSlots - 1 of both kinds belong to the ring; above 5 they may be the
+// library's.
 template <AscendC::HardEvent kReady, AscendC::HardEvent kFree, int32_t kFirst, int32_t kSlots>
 class EventRing {
     static_assert(kFirst >= 0 && kSlots >= 1 && kFirst + kSlots <= 6, "event ids 0 to 5 are ours");

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vector instructions in their memory form, which both architectures have. Every wrapper ends with the barrier that 2201
-// needs between two vector instructions of which the second reads what the first wrote; 3510 orders them itself.
+// Vector instructions in their memory form, which both architectures have. Every wrapper ends with the barrier that
+// 2201 needs between two vector instructions of which the second reads what the first wrote; 3510 orders them itself.
 //
 // A tile is fp32, its rows `ld` elements apart, ld and the columns a multiple of 64, at most 255 rows and 255 blocks a
 // row. Statistics have an fp32 number a row, allocated for a multiple of 64 rows.
@@ -23,6 +23,91 @@ __aicore__ inline void VectorBarrier() {
     AscendC::PipeBarrier<PIPE_V>();
 #endif
 }
+
+// --- Elementwise, `count` elements behind one another.
+
+__aicore__ inline void VecAdd(const FloatTile& to, const FloatTile& a, const FloatTile& b, int32_t count) {
+    AscendC::Add(to, a, b, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecSub(const FloatTile& to, const FloatTile& a, const FloatTile& b, int32_t count) {
+    AscendC::Sub(to, a, b, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecMul(const FloatTile& to, const FloatTile& a, const FloatTile& b, int32_t count) {
+    AscendC::Mul(to, a, b, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecMax(const FloatTile& to, const FloatTile& a, const FloatTile& b, int32_t count) {
+    AscendC::Max(to, a, b, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecAdds(const FloatTile& to, const FloatTile& a, float number, int32_t count) {
+    AscendC::Adds(to, a, number, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecMuls(const FloatTile& to, const FloatTile& a, float number, int32_t count) {
+    AscendC::Muls(to, a, number, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecMaxs(const FloatTile& to, const FloatTile& a, float number, int32_t count) {
+    AscendC::Maxs(to, a, number, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecMins(const FloatTile& to, const FloatTile& a, float number, int32_t count) {
+    AscendC::Mins(to, a, number, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecExp(const FloatTile& to, const FloatTile& a, int32_t count) {
+    AscendC::Exp(to, a, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecLn(const FloatTile& to, const FloatTile& a, int32_t count) {
+    AscendC::Ln(to, a, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecSqrt(const FloatTile& to, const FloatTile& a, int32_t count) {
+    AscendC::Sqrt(to, a, count);
+    VectorBarrier();
+}
+
+__aicore__ inline void VecAbs(const FloatTile& to, const FloatTile& a, int32_t count) {
+    AscendC::Abs(to, a, count);
+    VectorBarrier();
+}
+
+template <class To, class From>
+__aicore__ inline void VecCast(const AscendC::LocalTensor<To>& to, const AscendC::LocalTensor<From>& from,
+                               AscendC::RoundMode mode, uint32_t count) {
+    AscendC::Cast(to, from, mode, count);
+    VectorBarrier();
+}
+
+// A bit for each element, packed; count * sizeof(T) is a multiple of 256.
+template <class T>
+__aicore__ inline void VecCompares(const AscendC::LocalTensor<uint8_t>& bits, const AscendC::LocalTensor<T>& a,
+                                   T number, AscendC::CMPMODE mode, uint32_t count) {
+    AscendC::Compares(bits, a, number, mode, count);
+    VectorBarrier();
+}
+
+// first, first + 1, ...
+__aicore__ inline void VecIndex(const FloatTile& to, float first, int32_t count) {
+    AscendC::CreateVecIndex(to, first, static_cast<uint32_t>(count));
+    VectorBarrier();
+}
+
+// --- By rows.
 
 __aicore__ inline AscendC::BinaryRepeatParams BinaryStrides(int32_t to, int32_t left, int32_t right) {
     AscendC::BinaryRepeatParams strides;
@@ -124,8 +209,8 @@ __aicore__ inline void AddTile(const FloatTile& to, const FloatTile& from, int32
     VectorBarrier();
 }
 
-// Columns begin .. end - 1 of `rows` rows become `value`. Any column: vectors are addressed whole, lanes chosen by mask.
-// Without a barrier: of many, only the last needs one.
+// Columns begin .. end - 1 of `rows` rows become `value`. Any column: vectors are addressed whole, lanes chosen by
+// mask. Without a barrier: of many, only the last needs one.
 __aicore__ inline void FillColumns(const FloatTile& tile, float value, int32_t rows, int32_t begin, int32_t end,
                                    int32_t ld) {
     for (int32_t c = begin / kFloatsPerVector * kFloatsPerVector; c < end; c += kFloatsPerVector) {

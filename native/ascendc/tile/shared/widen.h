@@ -19,6 +19,9 @@ template <>
 inline constexpr int32_t kHalfBytesOf<fp4x2_e2m1_t> = 1;
 #endif
 
+// A single number, on the scalar unit.
+__aicore__ inline float FromBfloat16(bfloat16_t number) { return AscendC::ToFloat(number); }
+
 // What the 8 bits of an exponent without sign and fraction stand for.
 __aicore__ inline float PowerOfTwo(uint8_t exponent) {
     constexpr uint32_t kSmallest = 0x00400000;  // 2^-127, below the normal numbers
@@ -32,28 +35,23 @@ __aicore__ inline float PowerOfTwo(uint8_t exponent) {
 template <class T>
 __aicore__ inline void Widen(const FloatTile& to, const AscendC::LocalTensor<T>& from, uint32_t narrow, int32_t count) {
     const AscendC::LocalTensor<half> halves = Ub<half>(narrow, static_cast<uint32_t>(count));
-    AscendC::Cast(halves, from, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-    VectorBarrier();
-    AscendC::Cast(to, halves, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-    VectorBarrier();
+    VecCast(halves, from, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
+    VecCast(to, halves, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
 }
 
 #if __NPU_ARCH__ == 3510
 template <>
 __aicore__ inline void Widen<fp8_e4m3fn_t>(const FloatTile& to, const AscendC::LocalTensor<fp8_e4m3fn_t>& from,
                                            uint32_t, int32_t count) {
-    AscendC::Cast(to, from, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-    VectorBarrier();
+    VecCast(to, from, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
 }
 
 template <>
 __aicore__ inline void Widen<fp4x2_e2m1_t>(const FloatTile& to, const AscendC::LocalTensor<fp4x2_e2m1_t>& from,
                                            uint32_t narrow, int32_t count) {
     const AscendC::LocalTensor<bfloat16_t> stored = Ub<bfloat16_t>(narrow, static_cast<uint32_t>(count));
-    AscendC::Cast(stored, from, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-    VectorBarrier();
-    AscendC::Cast(to, stored, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
-    VectorBarrier();
+    VecCast(stored, from, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
+    VecCast(to, stored, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
 }
 #endif
 
