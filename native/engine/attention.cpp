@@ -11,6 +11,7 @@
 #include "engine/full_quant_plan.h"
 #include "engine/padding.h"
 #include "engine/schedule.h"
+#include "engine/table_fault.h"
 #include "engine/targets.h"
 #include "engine/thread_pool.h"
 #include "engine/threads.h"
@@ -92,7 +93,6 @@ private:
         std::atomic<size_t> next{0};
     };
 
-    Fault find_fault(const Operands& operands) const;
     static void work(void* run, int slot);
     template <class AnyScratch>
     void work_on(Run& run, size_t index, const AnyScratch& scratch) const;
@@ -118,22 +118,8 @@ private:
     const size_t bytes_;
 };
 
-Fault PlannedAttention::find_fault(const Operands& operands) const {
-    if (problem_.block_size == 0) return {};
-    for (size_t i = 0; i < problem_.sequences.size(); i++) {
-        const Sequence& s = problem_.sequences[i];
-        if (s.q_len == 0) continue;  // nothing of it is read
-        const int64_t columns = (s.kv_len - problem_.prefix_len + problem_.block_size - 1) / problem_.block_size;
-        for (int64_t column = 0; column < columns; column++) {
-            const int32_t entry = operands.block_table[s.table_offset + column];
-            if (entry < 0 || entry >= problem_.block_count) return {true, static_cast<int64_t>(i), column, entry};
-        }
-    }
-    return {};
-}
-
 Fault PlannedAttention::run(const Operands& operands, void* memory) const noexcept {
-    const Fault fault = find_fault(operands);
+    Fault fault = find_table_fault(problem_, operands);
     if (fault.found || schedule_.items.empty()) return fault;
     Run run{*this, operands, divide_workspace(memory, problem_, schedule_, kernels_, slots_)};
     std::memset(run.workspace.arrivals, 0, schedule_.merges.size() * sizeof(int32_t));

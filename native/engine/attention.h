@@ -172,12 +172,15 @@ struct Operands {
     const void* deq_scale2 = nullptr;    // [1]: fp32 or a scale word
 };
 
-// A block table entry, inside the range that lengths make reachable, that names no block.
+// Why a run did not compute: a block table entry, inside the range that lengths make reachable, that names no block
+// (`found`); or what the target that ran it says (`failed`), which the host engine never does.
 struct Fault {
     bool found = false;
     int64_t sequence = 0;
     int64_t column = 0;
     int32_t value = 0;
+    bool failed = false;
+    std::string failure;
 };
 
 // The feature that a problem asks for and this engine lacks, in words ("a learnable sink"); empty if it lacks none. Ask

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "geometry/space.h"
+
 namespace acl_attn::geometry {
 
 // Row i (inside its sequence) sees columns j with i + first <= j <= i + last, clipped to [0, kv_len).
@@ -59,13 +61,14 @@ struct Columns {
 
 // From the first column that first_row may see to the last that last_row may see: both ends grow with the row.
 // begin >= end: none.
-constexpr Columns columns_between(const Band& band, int64_t first_row, int64_t last_row, int64_t kv_len) {
+ACL_ATTN_GEOMETRY_SPACE constexpr Columns columns_between(const Band& band, int64_t first_row, int64_t last_row,
+                                                          int64_t kv_len) {
     const int64_t begin = first_row + band.first;
     const int64_t last = last_row + band.last;
     return {begin > 0 ? begin : 0, last < kv_len - 1 ? last + 1 : kv_len};
 }
 
-constexpr Columns visible_columns(const Band& band, int64_t row, int64_t kv_len) {
+ACL_ATTN_GEOMETRY_SPACE constexpr Columns visible_columns(const Band& band, int64_t row, int64_t kv_len) {
     const Columns seen = columns_between(band, row, row, kv_len);
     return seen.begin < seen.end ? seen : Columns{};
 }

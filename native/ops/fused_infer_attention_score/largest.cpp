@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/compute.h"
+
 namespace acl_attn::ops::fia {
 namespace {
 
@@ -21,7 +23,7 @@ engine::Sequence sequence(const engine::Sequence& like, int64_t q_len, int64_t k
 
 uint64_t bytes(engine::Problem problem, std::vector<engine::Sequence> sequences) {
     problem.sequences = std::move(sequences);
-    return engine::Attention::plan(std::move(problem))->workspace_bytes();
+    return compute::plan(std::move(problem), compute::chip())->workspace_bytes();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/compute.h"
 #include "ops/fused_infer_attention_score/largest.h"
 #include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/plan.h"
@@ -162,23 +163,13 @@ private:
 
 }  // namespace
 
-namespace {
-
-Finding beyond_engine(const engine::Problem& problem) {
-    const std::string feature = engine::unsupported(problem);
-    if (feature.empty()) return {};
-    return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
-}
-
-}  // namespace
-
-Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : beyond_engine(make_problem(c)); }
+Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : compute::unserved(make_problem(c)); }
 
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     auto planned = std::make_shared<Planned>();
     if (!c.is_empty) {
         engine::Problem problem = make_problem(c);
-        if (Finding finding = beyond_engine(problem)) return finding;
+        if (Finding finding = compute::unserved(problem)) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
             return {};
@@ -186,7 +177,8 @@ Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
         planned->facts = facts_of(c, problem);
         planned->padding = padding_of(c);
         planned->tree = c.kv_is_empty ? TreeMask{} : tree_of(c);
-        planned->attention = engine::Attention::plan(std::move(problem));
+        planned->chip = compute::chip();
+        planned->attention = compute::plan(std::move(problem), planned->chip);
     }
     *prepared = std::make_unique<PreparedAttention>(c, std::move(planned));
     return {};

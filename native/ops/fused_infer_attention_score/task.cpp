@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "ops/compute.h"
+
 namespace acl_attn::ops::fia {
 namespace {
 
@@ -59,9 +61,9 @@ private:
     // asked for unless the number of threads or the processor target has been changed since.
     runtime::TaskResult run_padded() const noexcept {
         try {
-            const auto attention = engine::Attention::plan(padded(planned_->facts.problem, planned_->padding,
-                                                                  read_size(kQueryPaddingSize),
-                                                                  read_size(kKvPaddingSize)));
+            const auto attention = compute::plan(padded(planned_->facts.problem, planned_->padding,
+                                                         read_size(kQueryPaddingSize), read_size(kKvPaddingSize)),
+                                                  planned_->chip);
             std::unique_ptr<char[]> own;
             void* workspace = workspace_;
             if (attention->workspace_bytes() > planned_->attention->workspace_bytes()) {
@@ -94,6 +96,13 @@ private:
 
     runtime::TaskResult report(const engine::Fault& fault) const noexcept {
         runtime::TaskResult result;
+        if (fault.failed) {
+            result.code = ACLNN_ERR_INNER;
+            try {
+                result.message = fault.failure;
+            } catch (...) {
+            }
+        }
         if (!fault.found) return result;
         result.code = ACLNN_ERR_PARAM_INVALID;
         try {

@@ -9,6 +9,7 @@
 
 #include "engine/attention.h"
 #include "ops/fused_infer_attention_score/call.h"
+#include "ops/compute.h"
 #include "ops/fused_infer_attention_score/describe.h"
 #include "ops/fused_infer_attention_score/padding.h"
 #include "ops/fused_infer_attention_score/tree.h"
@@ -20,6 +21,7 @@ namespace acl_attn::ops::fia {
 // What phase one has found out, never changed afterwards.
 struct Planned {
     std::shared_ptr<const engine::Attention> attention;  // null: nothing to do
+    compute::Chip chip;
     Facts facts;
     Padding padding;
     TreeMask tree;

@@ -8,6 +8,7 @@
 #include "meta/api.h"
 #include "ops/check_options.h"
 #include "ops/report_handle.h"
+#include "ops/compute.h"
 #include "ops/sparse_attention/metadata_prepared.h"
 #include "ops/sparse_attention/prepared.h"
 #include "runtime/last_error.h"
@@ -46,6 +47,7 @@ aclnnStatus enter(const Entry& entry, const Catalogue<Case>& catalogue, Call& ca
     const Case subject(call);
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
     auto planned = make_plan(subject, planning_device(current_profile()));
+    if (Finding finding = compute::unserved(planned->problem)) return ops::fail(std::move(*finding));
     return meta::publish(api_name(call.op), prepare(subject, std::move(planned)), workspace_size, executor);
 }
 

@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cube core's half of the kernel: scores S = Q K^T, and products O_t = P V, a step at a time.
+#pragma once
+
+#include "ascendc/flash_attention/rows.h"
+#include "ascendc/flash_attention/signals.h"
+#include "ascendc/flash_attention/traits.h"
+#include "ascendc/tile/shared/cube.h"
+#include "ascendc/tile/shared/events.h"
+#include "geometry/merged_rows.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+template <class Traits>
+class CubeSide {
+    using Element = typename Traits::Element;
+    using Tile = AscendC::LocalTensor<Element>;
+
+public:
+    __aicore__ inline CubeSide(const FlashAttentionParams& params, int64_t core)
+        : params_(params), memory_(params.core_memory + static_cast<uint64_t>(core * params.core_stride)) {
+        query_.Prime();
+        keys_.Prime();
+        if constexpr (!Traits::kValueIsKey) values_.Prime();
+        if constexpr (__NPU_ARCH__ == 2201) probs_.Prime();
+        operands_.Prime();
+        results_.Prime();
+    }
+
+    __aicore__ inline void Finish() {
+        query_.Drain();
+        keys_.Drain();
+        if constexpr (!Traits::kValueIsKey) values_.Drain();
+        if constexpr (__NPU_ARCH__ == 2201) probs_.Drain();
+        operands_.Drain();
+        results_.Drain();
+    }
+
+    __aicore__ inline void Scores(const Step& step, const Item& item) {
+        if (step.keys == 0) return;
+        if (step.is_first) {
+            query_.WaitFree(0);
+            LoadQuery(item);
+            query_.SetReady(0);
+        }
+        keys_.WaitFree(step.slot);
+        LoadKeys(step, item);
+        keys_.SetReady(step.slot);
+        if (step.is_first) query_.WaitReady(0);
+        keys_.WaitReady(step.slot);
+
+        results_.WaitFree(result_);
+        const int32_t columns = params_.rope_dim > 0 ? RopeColumn() + params_.rope_dim : params_.dim;
+        const Tile query = L1<Element>(Traits::kL1Query, Traits::kRows * Traits::kDim);
+        for (int32_t column = 0; column < columns; column += Traits::kChunk) {
+            const int32_t count = Min(Traits::kChunk, columns - column);
+            operands_.WaitFree(operand_);
+            L1ToL0A(Left(), query, item.rows, column, count, Traits::kRows);
+            L1ToL0B(Right(), KeyTile(step), step.keys, column, count, Traits::kKeys);
+            Multiply(item.rows, step.keys, count, column == 0);
+        }
+        if constexpr (!Traits::kValueIsKey) keys_.SetFree(step.slot);
+        if (step.is_last) query_.SetFree(0);
+        const uint32_t slot = static_cast<uint32_t>(step.slot);
+        HandOver(Traits::kGmScores + slot * Traits::kGmScoreBytes,
+                 Traits::kUbScores + (slot % Traits::kScoreSlots) * Traits::kScoreBytes, item.rows, step.keys,
+                 Traits::kKeys);
+        ScoresReady::template SetByCube<PIPE_FIX>();
+    }
+
+    __aicore__ inline void Products(const Step& step, const Item& item) {
+        if (step.keys == 0) return;
+        if constexpr (!Traits::kValueIsKey) {
+            values_.WaitFree(ValueSlot(step));
+            LoadValues(step, item);
+            values_.SetReady(ValueSlot(step));
+        }
+        TakeProbs(step, item);
+        if constexpr (!Traits::kValueIsKey) values_.WaitReady(ValueSlot(step));
+        const uint32_t slot = static_cast<uint32_t>(step.slot);
+        for (int32_t column = 0; column < params_.dim_v; column += Traits::kChunk) {
+            const int32_t count = Min(Traits::kChunk, params_.dim_v - column);
+            results_.WaitFree(result_);
+            operands_.WaitFree(operand_);
+            L1ToL0A(Left(), ProbTile(step), item.rows, 0, step.keys, Traits::kRows);
+            L1ToL0BTransposed(Right(), ValueTile(step), step.keys, column, count, Traits::kKeys);
+            Multiply(item.rows, count, step.keys, true);
+            const uint32_t offset = static_cast<uint32_t>(column) * sizeof(float);
+            HandOver(Traits::kGmProducts + slot * Traits::kGmProductBytes + offset,
+                     Traits::kUbProducts + (slot % Traits::kProductSlots) * Traits::kProductBytes + offset, item.rows,
+                     count, Traits::kDimV);
+        }
+        if constexpr (__NPU_ARCH__ == 2201) probs_.SetFree(0);
+        if constexpr (Traits::kValueIsKey) {
+            keys_.SetFree(step.slot);
+        } else {
+            values_.SetFree(ValueSlot(step));
+        }
+        ProductsReady::template SetByCube<PIPE_FIX>();
+    }
+
+private:
+    __aicore__ inline Tile KeyTile(const Step& step) const {
+        return L1<Element>(Traits::kL1Keys + static_cast<uint32_t>(step.slot) * Traits::kKeyBytes,
+                           Traits::kKeys * Traits::kDim);
+    }
+    __aicore__ inline int32_t ValueSlot(const Step& step) const { return step.slot % kValueSlots; }
+    __aicore__ inline Tile ValueTile(const Step& step) const {
+        if constexpr (Traits::kValueIsKey) {
+            return KeyTile(step);
+        } else {
+            return L1<Element>(Traits::kL1Values + static_cast<uint32_t>(ValueSlot(step)) * Traits::kValueBytes,
+                               Traits::kKeys * Traits::kDimV);
+        }
+    }
+    __aicore__ inline Tile ProbTile(const Step& step) const {
+        const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kProbSlots);
+        return L1<Element>(Traits::kL1Probs + slot * Traits::kProbBytes, Traits::kRows * Traits::kKeys);
+    }
+    __aicore__ inline Tile Left() const {
+        return L0a<Element>(static_cast<uint32_t>(operand_) * Traits::kL0aSlot, Traits::kRows * Traits::kChunk);
+    }
+    __aicore__ inline Tile Right() const {
+        return L0b<Element>(static_cast<uint32_t>(operand_) * Traits::kL0bSlot, Traits::kKeys * Traits::kChunk);
+    }
+    __aicore__ inline AscendC::LocalTensor<float> Result() const {
+        return L0c<float>(static_cast<uint32_t>(result_) * Traits::kL0cSlot, Traits::kRows * Traits::kChunk);
+    }
+
+    // Of the operands just loaded. They are free again when the product is done.
+    __aicore__ inline void Multiply(int32_t m, int32_t n, int32_t k, bool starts) {
+        operands_.SetReady(operand_);
+        operands_.WaitReady(operand_);
+        MmadTile(Result(), Left(), Right(), m, n, k, starts);
+        operands_.SetFree(operand_);
+        operand_ = 1 - operand_;
+    }
+
+    // The result goes to the core's part of GM, or to UB, whichever the chip can.
+    __aicore__ inline void HandOver([[maybe_unused]] uint32_t gm_offset, [[maybe_unused]] uint32_t ub_address,
+                                    int32_t m, int32_t n, int32_t ld) {
+        results_.SetReady(result_);
+        results_.WaitReady(result_);
+#if __NPU_ARCH__ == 2201
+        L0cToGm(Gm<float>(memory_ + gm_offset), Result(), m, n, ld);
+#else
+        L0cToUb(Ub<float>(ub_address, static_cast<uint32_t>(Traits::kVectorRows * ld)), Result(), m, n, ld);
+#endif
+        results_.SetFree(result_);
+        result_ = 1 - result_;
+    }
+
+    // The probabilities of the step are in L1 afterwards, and MTE1 may read them.
+    __aicore__ inline void TakeProbs([[maybe_unused]] const Step& step, [[maybe_unused]] const Item& item) {
+#if __NPU_ARCH__ == 2201
+        ProbsReady::template WaitInCube<PIPE_MTE2>();
+        probs_.WaitFree(0);
+        const uint64_t address = memory_ + Traits::kGmProbs + static_cast<uint64_t>(step.slot) * Traits::kGmProbBytes;
+        GmToL1Nz(ProbTile(step), Gm<Element>(address), item.rows, RoundUp(step.keys, kFractalRows), Traits::kKeys, 0,
+                 Traits::kRows);
+        probs_.SetReady(0);
+        probs_.WaitReady(0);
+#else
+        ProbsReady::template WaitInCube<PIPE_MTE1>();
+#endif
+    }
+
+    // Rope channels follow at the next fractal. The columns between are 0 in queries and keys: loading filled them.
+    __aicore__ inline int32_t RopeColumn() const { return RoundUp(params_.dim, kPerBlock<Element>); }
+
+    __aicore__ inline void LoadQueryColumns(const Item& item, uint64_t tensor, int64_t origin, int64_t token_stride,
+                                            int64_t head_stride, int32_t columns, int32_t first_column) {
+        const int64_t group = params_.group;
+        const Tile tile = L1<Element>(Traits::kL1Query + static_cast<uint32_t>(first_column * Traits::kRows) *
+                                                             static_cast<uint32_t>(sizeof(Element)),
+                                      static_cast<uint32_t>(Traits::kRows * (Traits::kDim - first_column)));
+        const int64_t stride = geometry::run_stride(group, token_stride, head_stride);
+        for (int32_t row = 0; row < item.rows;) {
+            const geometry::RowRun run = geometry::row_run(item.row_begin + row, item.rows - row, group);
+            const int64_t at =
+                origin + run.token * token_stride + (item.kv_head * group + run.head) * head_stride;
+            GmToL1Nz(tile, Gm<Element>(tensor + static_cast<uint64_t>(at * static_cast<int64_t>(sizeof(Element)))),
+                     static_cast<int32_t>(run.count), columns, stride, row, Traits::kRows);
+            row += static_cast<int32_t>(run.count);
+        }
+    }
+
+    __aicore__ inline void LoadQuery(const Item& item) {
+        LoadQueryColumns(item, params_.query, item.sequence[kSeqQueryOffset], params_.query_token_stride,
+                         params_.query_head_stride, params_.dim, 0);
+        if (params_.rope_dim == 0) return;
+        LoadQueryColumns(item, params_.query_rope, item.sequence[kSeqQueryRopeOffset], params_.query_rope_token_stride,
+                         params_.query_rope_head_stride, params_.rope_dim, RopeColumn());
+    }
+
+    // `first_column`: a multiple of 16, or 0.
+    __aicore__ inline void LoadKeyColumns(const Tile& whole, const KvParams& kv, const KvWords& words, const Step& step,
+                                          const Item& item, int32_t first_column) {
+        const Tile tile = whole[first_column * Traits::kKeys];
+        for (int32_t key = 0; key < step.keys;) {
+            const KeyRun run = KeyRunAt(params_, kv, words, item, step.key + key, step.keys - key,
+                                        2 * static_cast<int32_t>(sizeof(Element)));
+            const AscendC::GlobalTensor<Element> from = Gm<Element>(run.address);
+            if (run.chunk_stride > 0) {
+                GroupsToL1Nz(tile, from, run.count, kv.columns, run.chunk_stride, key, Traits::kKeys);
+            } else {
+                GmToL1Nz(tile, from, run.count, kv.columns, run.stride, key, Traits::kKeys);
+            }
+            key += run.count;
+        }
+    }
+
+    // What vector cores have left in the core's part of GM: rows of the step's keys, `ld` elements apart.
+    __aicore__ inline void LoadDequantised(const Tile& tile, uint32_t gm_offset, uint32_t slot_bytes, const Step& step,
+                                           int32_t columns, int32_t ld) {
+        const uint64_t address = memory_ + gm_offset + static_cast<uint64_t>(step.key_slot) * slot_bytes;
+        GmToL1Nz(tile, Gm<Element>(address), step.keys, columns, ld, 0, Traits::kKeys);
+    }
+
+    __aicore__ inline void LoadKeys(const Step& step, const Item& item) {
+        if constexpr (Traits::kDequantises) {
+            KeysReady::template WaitInCube<PIPE_MTE2>();
+            LoadDequantised(KeyTile(step), Traits::kGmKeys, Traits::kKeyBytes, step, params_.dim, Traits::kDim);
+        } else {
+            LoadKeyColumns(KeyTile(step), params_.key, kKeyWords, step, item, 0);
+            if (params_.rope_dim > 0) {
+                LoadKeyColumns(KeyTile(step), params_.key_rope, kRopeWords, step, item, RopeColumn());
+            }
+        }
+    }
+
+    __aicore__ inline void LoadValues(const Step& step, const Item& item) {
+        if constexpr (Traits::kDequantises) {
+            LoadDequantised(ValueTile(step), Traits::kGmValues, Traits::kValueBytes, step, params_.dim_v,
+                            Traits::kDimV);
+        } else {
+            LoadKeyColumns(ValueTile(step), params_.value, kValueWords, step, item, 0);
+        }
+    }
+
+    static constexpr int32_t kValueSlots = Traits::kValueIsKey ? 1 : Traits::kValueSlots;
+
+    const FlashAttentionParams& params_;
+    const uint64_t memory_;
+    int32_t operand_ = 0;
+    int32_t result_ = 0;
+    EventRing<AscendC::HardEvent::MTE2_MTE1, AscendC::HardEvent::MTE1_MTE2, 0, 1> query_;
+    EventRing<AscendC::HardEvent::MTE2_MTE1, AscendC::HardEvent::MTE1_MTE2, 1, Traits::kKeySlots> keys_;
+    EventRing<AscendC::HardEvent::MTE2_MTE1, AscendC::HardEvent::MTE1_MTE2, 3, kValueSlots> values_;
+    EventRing<AscendC::HardEvent::MTE2_MTE1, AscendC::HardEvent::MTE1_MTE2, 5, 1> probs_;
+    EventRing<AscendC::HardEvent::MTE1_M, AscendC::HardEvent::M_MTE1, 0, 2> operands_;  // one slot of L0A and of L0B
+    EventRing<AscendC::HardEvent::M_FIX, AscendC::HardEvent::FIX_M, 0, 2> results_;
+};
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc

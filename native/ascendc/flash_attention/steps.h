@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The work of one AI core as a sequence of steps: items one after another, the keys of an item in tiles. Both kinds of
+// core walk through the same steps, so that what one announces the other waits for.
+#pragma once
+
+#include "ascendc/flash_attention/params.h"
+#include "ascendc/flash_attention/tiles.h"
+#include "ascendc/tile/shared/memory.h"
+#include "geometry/band.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+// An item and its sequence, read from the plan.
+struct Item {
+    int64_t sequence[kSequenceWords];
+    int64_t kv_head;
+    int64_t row_begin;
+    int64_t partial_row;
+    int64_t key_begin;
+    int64_t key_end;
+    int32_t rows;
+
+    __aicore__ inline geometry::Band Band() const {
+        geometry::Band band;
+        band.first = sequence[kSeqBandFirst];
+        band.last = sequence[kSeqBandLast];
+        return band;
+    }
+};
+
+struct Step {
+    int64_t key;       // the first
+    int32_t keys;      // 0: the item's rows see none
+    int32_t item;      // which entry of Steps::items
+    int32_t item_slot; // which of two buffers that belong to items
+    int32_t slot;      // which of two buffers that belong to steps
+    int32_t key_slot;  // and of three
+    bool is_first;     // of the item
+    bool is_last;
+};
+
+
+__aicore__ inline void ReadSequence(const FlashAttentionParams& params, int64_t number, int64_t* words) {
+    const AscendC::GlobalTensor<int64_t> sequences = Gm<int64_t>(params.sequences);
+    for (int32_t i = 0; i < kSequenceWords; ++i) {
+        words[i] = sequences.GetValue(static_cast<uint64_t>(number * kSequenceWords + i));
+    }
+}
+
+class Steps {
+public:
+    __aicore__ inline Steps(const FlashAttentionParams& params, int64_t core) : params_(params) {
+        const AscendC::GlobalTensor<int64_t> ranges = Gm<int64_t>(params.core_items);
+        next_ = ranges.GetValue(static_cast<uint64_t>(core));
+        end_ = ranges.GetValue(static_cast<uint64_t>(core + 1));
+    }
+
+    // False: there is none. The items of the two steps before this one stay.
+    __aicore__ inline bool Next(Step* step) {
+        step->is_first = key_ >= key_end_;
+        if (step->is_first) {
+            if (next_ >= end_) return false;
+            item_ = (item_ + 1) % kStepsAlive;
+            item_slot_ = 1 - item_slot_;
+            Read(next_++, &items[item_]);
+            key_ = items[item_].key_begin;
+            key_end_ = items[item_].key_end;
+        }
+        const int64_t left = key_end_ - key_;
+        step->key = key_;
+        step->keys = static_cast<int32_t>(left < kKeysOfStep ? left : kKeysOfStep);
+        step->item = item_;
+        step->item_slot = item_slot_;
+        step->slot = static_cast<int32_t>(number_ % 2);
+        step->key_slot = static_cast<int32_t>(number_ % kStepsAlive);
+        ++number_;
+        key_ += step->keys;
+        step->is_last = key_ >= key_end_;
+        return true;
+    }
+
+    Item items[kStepsAlive];  // as many as steps are alive
+
+private:
+    __aicore__ inline void Read(int64_t number, Item* item) {
+        const AscendC::GlobalTensor<int64_t> words = Gm<int64_t>(params_.items);
+        const uint64_t at = static_cast<uint64_t>(number * kItemWords);
+        item->kv_head = words.GetValue(at + kItemKvHead);
+        item->row_begin = words.GetValue(at + kItemRowBegin);
+        item->rows = static_cast<int32_t>(words.GetValue(at + kItemRowEnd) - item->row_begin);
+        item->key_begin = words.GetValue(at + kItemKeyBegin);
+        item->key_end = words.GetValue(at + kItemKeyEnd);
+        item->partial_row = words.GetValue(at + kItemPartialRow);
+        ReadSequence(params_, words.GetValue(at + kItemSequence), item->sequence);
+    }
+
+    const FlashAttentionParams& params_;
+    int64_t next_ = 0;
+    int64_t end_ = 0;
+    int64_t key_ = 0;
+    int64_t key_end_ = 0;
+    int64_t number_ = 0;
+    int32_t item_ = kStepsAlive - 1;
+    int32_t item_slot_ = 1;
+};
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tile sizes of an instantiation, and where its buffers lie. One place for all sizes, held against the chip's memories.
+#pragma once
+
+#include "ascendc/flash_attention/tiles.h"
+#include "ascendc/tile/chip.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+template <class A, class B>
+constexpr bool kIsSame = false;
+template <class A>
+constexpr bool kIsSame<A, A> = true;
+
+// `kSize`: the tile sizes, which the launch plans with too. `Kv`: the type that keys and values are stored in; if it is
+// not `Element`, vector cores make Element of it before the cube sees it.
+template <class ElementT, class KvT, TileSize kSize>
+struct Traits {
+    using Element = ElementT;
+    using Kv = KvT;
+    static_assert(sizeof(Element) == 2, "half or bfloat16_t");
+
+    static constexpr int32_t kRows = rows_of(kSize);
+    static constexpr int32_t kKeys = kKeysOfStep;
+    static constexpr int32_t kDim = dim_of(kSize);
+    static constexpr int32_t kDimV = dim_v_of(kSize);
+    static constexpr bool kValueIsKey = value_is_key(kSize);
+    static constexpr bool kDequantises = !kIsSame<ElementT, KvT>;
+    static_assert(!(kDequantises && kValueIsKey), "quantised keys have values of their own");
+    static constexpr int32_t kVectorRows = kRows / kVectorCores;
+    static constexpr int32_t kChunk = 128;  // columns of an operand in L0
+    static_assert(kRows % 32 == 0 && kKeys == 128 && kVectorRows <= 64, "tiles fit one row statistic and L0");
+
+    // --- L1
+    static constexpr int32_t kProductSlots = __NPU_ARCH__ == 2201 || kDimV > 128 ? 1 : 2;  // in UB
+    static constexpr int32_t kProbSlots = kProductSlots;  // signals.h: the order that one needs, the other can do with
+    static constexpr int32_t kValueSlots = kValueIsKey ? 0 : kDimV <= 128 ? 2 : 1;
+    static constexpr int32_t kKeySlots = 2;
+    static constexpr uint32_t kProbBytes = kRows * kKeys * sizeof(Element);
+    static constexpr uint32_t kQueryBytes = kRows * kDim * sizeof(Element);
+    static constexpr uint32_t kKeyBytes = kKeys * kDim * sizeof(Element);
+    static constexpr uint32_t kValueBytes = kKeys * kDimV * sizeof(Element);
+    static constexpr uint32_t kL1Probs = 0;  // first: on 3510 both kinds of core must know where
+    static constexpr uint32_t kL1Query = kL1Probs + kProbSlots * kProbBytes;
+    static constexpr uint32_t kL1Keys = kL1Query + kQueryBytes;
+    static constexpr uint32_t kL1Values = kL1Keys + kKeySlots * kKeyBytes;
+    static_assert(kL1Values + kValueSlots * kValueBytes <= kL1Bytes, "L1 is full");
+
+    // --- L0: two slots each
+    static constexpr uint32_t kL0aSlot = kRows * kChunk * sizeof(Element);
+    static constexpr uint32_t kL0bSlot = kKeys * kChunk * sizeof(Element);
+    static constexpr uint32_t kL0cSlot = kRows * kChunk * sizeof(float);
+    static_assert(2 * kL0aSlot <= kL0aBytes && 2 * kL0bSlot <= kL0bBytes && 2 * kL0cSlot <= kL0cBytes, "L0 is full");
+
+    // --- UB. On 3510 the cube writes scores and products here; on 2201 vector cores fetch them from GM.
+    static constexpr int32_t kScoreSlots = __NPU_ARCH__ == 2201 ? 1 : 2;
+    static constexpr int32_t kProductColumns = __NPU_ARCH__ == 2201 ? kChunk : kDimV;  // of a slot
+    static constexpr uint32_t kScoreBytes = kVectorRows * kKeys * sizeof(float);
+    static constexpr uint32_t kProductBytes = kVectorRows * kProductColumns * sizeof(float);
+    static constexpr uint32_t kOutBytes = kVectorRows * kDimV * sizeof(float);
+    static constexpr uint32_t kScratchBytes =
+        kVectorRows * (kKeys * sizeof(float) > kDimV * sizeof(Element) ? kKeys * sizeof(float)
+                                                                        : kDimV * sizeof(Element));
+    static constexpr uint32_t kAuxBytes = kVectorRows * kKeys * (sizeof(Element) + 1);  // bias and mask of a step
+    static constexpr uint32_t kStatisticBytes = 64 * sizeof(float);
+    static constexpr int32_t kStatistics = 12;
+    static constexpr uint32_t kUbScores = 0;  // first, and products: the cube knows these two addresses
+    static constexpr uint32_t kUbProducts = kUbScores + kScoreSlots * kScoreBytes;
+    static constexpr uint32_t kUbOut = kUbProducts + kProductSlots * kProductBytes;
+    static constexpr uint32_t kUbScratch = kUbOut + kOutBytes;
+    static constexpr uint32_t kUbProbs = kUbScratch + kScratchBytes;
+    static constexpr uint32_t kUbAux = kUbProbs + kVectorRows * kKeys * sizeof(Element);
+    static constexpr uint32_t kUbStatistics = kUbAux + kAuxBytes;
+    static constexpr uint32_t kUbBroadcast = kUbStatistics + kStatistics * kStatisticBytes;
+    static constexpr uint32_t kUbEnd = kUbBroadcast + 64 * kBlockBytes;
+    static_assert(kUbEnd <= kUbBytes, "UB is full");
+
+    // --- GM of one core. On 2201, two slots each: scores, probabilities, products
+    static constexpr uint32_t kGmScoreBytes = kRows * kKeys * sizeof(float);
+    static constexpr uint32_t kGmProbBytes = kRows * kKeys * sizeof(Element);
+    static constexpr uint32_t kGmProductBytes = kRows * kDimV * sizeof(float);
+    static constexpr uint32_t kGmScores = 0;
+    static constexpr uint32_t kGmProbs = kGmScores + 2 * kGmScoreBytes;
+    static constexpr uint32_t kGmProducts = kGmProbs + 2 * kGmProbBytes;
+    static constexpr uint32_t kGmKeys = kGmProducts + 2 * kGmProductBytes;  // dequantised, three slots each
+    static constexpr uint32_t kGmValues = kGmKeys + (kDequantises ? kStepsAlive * kKeyBytes : 0);
+    static constexpr uint32_t kGmEnd = kGmValues + (kDequantises ? kStepsAlive * kValueBytes : 0);
+    static_assert(kGmEnd <= core_bytes(kSize, kDequantises), "the launch sets enough aside");
+    static_assert(kGmScoreBytes % kGmAlignment == 0 && kGmProbBytes % kGmAlignment == 0 &&
+                      kGmProductBytes % kGmAlignment == 0,
+                  "Fixpipe writes aligned rows at full speed only");
+};
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A vector core's half of the kernel: probabilities P from scores by the online softmax, and O = O * alpha + O_t. It
+// has half of the rows of each tile. A row's maximum starts at the lowest finite number and hidden scores are -inf, so
+// that exp() sees no difference of infinities; a row that has seen a key has a sum of at least 1, one that has not has
+// 0.
+#pragma once
+
+#include "ascendc/flash_attention/dequant.h"
+#include "ascendc/flash_attention/row_output.h"
+#include "ascendc/flash_attention/score_terms.h"
+#include "ascendc/flash_attention/signals.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+template <class Traits>
+class VectorSide {
+    using Element = typename Traits::Element;
+
+public:
+    __aicore__ inline VectorSide(const FlashAttentionParams& params, int64_t core, int32_t vector_core)
+        : params_(params), memory_(params.core_memory + static_cast<uint64_t>(core * params.core_stride)),
+          vector_core_(vector_core), terms_(params), output_(params) {
+        if constexpr (__NPU_ARCH__ == 2201) {
+            scores_.Prime();
+            products_.Prime();
+        }
+        probs_.Prime();
+        terms_.Begin();
+    }
+
+    __aicore__ inline void Finish() {
+        if constexpr (__NPU_ARCH__ == 2201) {
+            scores_.Drain();
+            products_.Drain();
+        }
+        probs_.Drain();
+        terms_.End();
+    }
+
+    // The step's keys and values, if they are stored in another type, as the cube takes them.
+    __aicore__ inline void Keys(const Step& step, const Item& item) {
+        if constexpr (Traits::kDequantises) {
+            if (step.keys == 0) return;
+            Dequantiser<Traits> dequantiser(params_, item, ShareOf(step.keys, vector_core_), step.key);
+            const uint64_t slot = static_cast<uint64_t>(step.key_slot);
+            dequantiser.Convert(params_.key, params_.key_scale, kKeyWords, Traits::kDim,
+                                memory_ + Traits::kGmKeys + slot * Traits::kKeyBytes);
+            dequantiser.Convert(params_.value, params_.value_scale, kValueWords, Traits::kDimV,
+                                memory_ + Traits::kGmValues + slot * Traits::kValueBytes);
+            KeysReady::template SetByVector<PIPE_MTE3>();
+        }
+    }
+
+    __aicore__ inline void Probs(const Step& step, const Item& item) {
+        const RowShare share = ShareOf(item.rows, vector_core_);
+        if (step.is_first) {
+            Fill(Largest(step.item_slot), kLowest, kFloatsPerVector);
+            Fill(Sum(step.item_slot), 0.0f, kFloatsPerVector);
+        }
+        if (step.keys == 0) return;
+        if (share.rows > 0) terms_.Load(step, item, share);
+        TakeScores(step, share);
+        if (share.rows > 0) {
+            const FloatTile scores = ScoreTile(step);
+            VecMuls(scores, scores, params_.scale, share.rows * Traits::kKeys);
+            terms_.Apply(scores, step, item, share);
+            Softmax(scores, step, share.rows);
+        }
+        GiveProbs(step, share);
+    }
+
+    __aicore__ inline void Products(const Step& step, const Item& item) {
+        const RowShare share = ShareOf(item.rows, vector_core_);
+        const FloatTile out = Out();
+        if (step.is_first && share.rows > 0) Fill(out, 0.0f, share.rows * Traits::kDimV);
+        if (step.keys > 0) {
+            if (!step.is_first && share.rows > 0) {
+                RowBroadcast(Broadcast(), Alpha(step), share.rows);
+                ByRow<RowOperation::multiply>(out, Broadcast(), share.rows, params_.dim_v, Traits::kDimV);
+            }
+            AddProducts(step, share);
+        }
+        if (!step.is_last || share.rows == 0) return;
+        OutputRows<Traits> rows;
+        rows.out = out;
+        rows.largest = Largest(step.item_slot);
+        rows.sum = Sum(step.item_slot);
+        rows.first = item.row_begin + share.begin;
+        rows.count = share.rows;
+        if (item.partial_row < 0) {
+            output_.Store(rows, item.sequence, item.kv_head);
+        } else {
+            output_.StorePartial(rows, item.partial_row + share.begin);
+        }
+    }
+
+private:
+    __aicore__ inline FloatTile ScoreTile(const Step& step) const {
+        const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kScoreSlots);
+        return Ub<float>(Traits::kUbScores + slot * Traits::kScoreBytes, Traits::kVectorRows * Traits::kKeys);
+    }
+    __aicore__ inline FloatTile ProductTile(const Step& step) const {
+        const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kProductSlots);
+        return Ub<float>(Traits::kUbProducts + slot * Traits::kProductBytes,
+                         Traits::kVectorRows * Traits::kProductColumns);
+    }
+    __aicore__ inline AscendC::LocalTensor<Element> ProbTile() const {
+        return Ub<Element>(Traits::kUbProbs, Traits::kVectorRows * Traits::kKeys);
+    }
+    __aicore__ inline FloatTile Out() const { return Ub<float>(Traits::kUbOut, Traits::kVectorRows * Traits::kDimV); }
+    __aicore__ inline FloatTile Broadcast() const { return Ub<float>(Traits::kUbBroadcast, 64 * kFloatsPerBlock); }
+
+    // An item's, of which the next begins before the last one ends.
+    __aicore__ inline FloatTile Largest(int32_t item_slot) const { return Statistic<Traits>(kLargest + item_slot); }
+    __aicore__ inline FloatTile Sum(int32_t item_slot) const { return Statistic<Traits>(kSum + item_slot); }
+    __aicore__ inline FloatTile Alpha(const Step& step) const { return Statistic<Traits>(kAlpha + step.slot); }
+
+    __aicore__ inline void TakeScores([[maybe_unused]] const Step& step, [[maybe_unused]] RowShare share) {
+#if __NPU_ARCH__ == 2201
+        ScoresReady::template WaitInVector<PIPE_MTE2>();
+        if (share.rows == 0) return;
+        const uint64_t address = memory_ + Traits::kGmScores + static_cast<uint64_t>(step.slot) * Traits::kGmScoreBytes;
+        scores_.WaitFree(0);
+        GmToUb(ScoreTile(step), Gm<float>(address)[static_cast<uint64_t>(share.begin * Traits::kKeys)], share.rows,
+               step.keys, Traits::kKeys, Traits::kKeys);
+        scores_.SetReady(0);
+        scores_.WaitReady(0);
+#else
+        ScoresReady::template WaitInVector<PIPE_V>();
+#endif
+    }
+
+    // Scores become probabilities, not yet divided by their sum.
+    __aicore__ inline void Softmax(const FloatTile& scores, const Step& step, int32_t rows) {
+        const FloatTile scratch = Ub<float>(Traits::kUbScratch, Traits::kVectorRows * kFloatsPerVector);
+        const FloatTile largest = Largest(step.item_slot);
+        const FloatTile sum = Sum(step.item_slot);
+        const FloatTile alpha = Alpha(step);
+        const FloatTile fresh = Statistic<Traits>(kFresh);
+        RowMax(fresh, scores, scratch, rows, Traits::kKeys, Traits::kKeys);
+        VecMax(fresh, fresh, largest, rows);
+        VecSub(alpha, largest, fresh, rows);
+        VecExp(alpha, alpha, rows);
+        VecAdds(largest, fresh, 0.0f, rows);
+        RowBroadcast(Broadcast(), largest, rows);
+        ByRow<RowOperation::subtract>(scores, Broadcast(), rows, Traits::kKeys, Traits::kKeys);
+        VecExp(scores, scores, rows * Traits::kKeys);
+        VecMul(sum, sum, alpha, rows);
+        RowSum(fresh, scores, scratch, rows, Traits::kKeys, Traits::kKeys);
+        VecAdd(sum, sum, fresh, rows);
+    }
+
+    __aicore__ inline void GiveProbs(const Step& step, RowShare share) {
+        if (share.rows > 0) {
+            const AscendC::LocalTensor<Element> probs = ProbTile();
+            probs_.WaitFree(0);
+            VecCast(probs, ScoreTile(step), AscendC::RoundMode::CAST_RINT,
+                          static_cast<uint32_t>(share.rows * Traits::kKeys));
+            if constexpr (__NPU_ARCH__ == 2201) scores_.SetFree(0);
+            probs_.SetReady(0);
+            probs_.WaitReady(0);
+#if __NPU_ARCH__ == 2201
+            const uint64_t address =
+                memory_ + Traits::kGmProbs + static_cast<uint64_t>(step.slot) * Traits::kGmProbBytes;
+            UbToGm(Gm<Element>(address)[static_cast<uint64_t>(share.begin * Traits::kKeys)], probs, share.rows,
+                   Traits::kKeys, Traits::kKeys, Traits::kKeys);
+#else
+            const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kProbSlots);
+            UbToL1(L1<Element>(Traits::kL1Probs + slot * Traits::kProbBytes, Traits::kRows * Traits::kKeys), probs,
+                   share.rows, Traits::kKeys, Traits::kKeys, share.begin, Traits::kRows);
+#endif
+            probs_.SetFree(0);
+        }
+        ProbsReady::template SetByVector<PIPE_MTE3>();
+    }
+
+    __aicore__ inline void AddProducts(const Step& step, RowShare share) {
+#if __NPU_ARCH__ == 2201
+        ProductsReady::template WaitInVector<PIPE_MTE2>();
+        if (share.rows == 0) return;
+        const uint64_t address = memory_ + Traits::kGmProducts +
+                                 static_cast<uint64_t>(step.slot) * Traits::kGmProductBytes +
+                                 static_cast<uint64_t>(share.begin * Traits::kDimV) * sizeof(float);
+        for (int32_t column = 0; column < params_.dim_v; column += Traits::kProductColumns) {
+            const int32_t count = Min(Traits::kProductColumns, params_.dim_v - column);
+            products_.WaitFree(0);
+            GmToUb(ProductTile(step), Gm<float>(address)[static_cast<uint64_t>(column)], share.rows, count,
+                   Traits::kDimV, Traits::kProductColumns);
+            products_.SetReady(0);
+            products_.WaitReady(0);
+            AddTile(Out()[column], ProductTile(step), share.rows, count, Traits::kDimV, Traits::kProductColumns);
+            products_.SetFree(0);
+        }
+#else
+        ProductsReady::template WaitInVector<PIPE_V>();
+        if (share.rows == 0) return;
+        AddTile(Out(), ProductTile(step), share.rows, params_.dim_v, Traits::kDimV, Traits::kProductColumns);
+#endif
+    }
+
+    const FlashAttentionParams& params_;
+    const uint64_t memory_;
+    const int32_t vector_core_;
+    ScoreTerms<Traits> terms_;
+    RowOutput<Traits> output_;
+    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 0, 1> scores_;
+    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, 1> products_;
+    EventRing<AscendC::HardEvent::V_MTE3, AscendC::HardEvent::MTE3_V, 0, 1> probs_;
+};
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ascendc/launch/attention.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "ascendc/launch/launcher.h"
+#include "ascendc/launch/params.h"
+#include "ascendc/launch/schedule.h"
+#include "ascendc/launch/table.h"
+#include "engine/table_fault.h"
+
+namespace acl_attn::ascendc {
+namespace {
+
+class KernelAttention final : public engine::Attention {
+public:
+    KernelAttention(engine::Problem problem, const Chip& chip, const Instantiation& instantiation)
+        : problem_(std::move(problem)), chip_(chip), instantiation_(instantiation),
+          schedule_(make_schedule(problem_, instantiation.size, chip)),
+          bytes_(divide_memory(nullptr, problem_, schedule_, instantiation).bytes) {}
+
+    size_t workspace_bytes() const override { return bytes_; }
+
+    engine::Fault run(const engine::Operands& operands, void* memory) const noexcept override {
+        engine::Fault fault = engine::find_table_fault(problem_, operands);
+        if (fault.found || schedule_.cores == 0) return fault;
+        const KernelMemory places = divide_memory(memory, problem_, schedule_, instantiation_);
+        write_plan(places, problem_, operands, schedule_);
+        const FlashAttentionParams params = make_params(places, problem_, operands, schedule_, instantiation_);
+        try {
+            fault.failure = launch(instantiation_, params, schedule_.cores);
+        } catch (...) {
+            fault.failed = true;  // without words, for which there was no memory
+        }
+        if (!fault.failure.empty()) fault.failed = true;
+        return fault;
+    }
+
+    std::string describe() const override {
+        const auto text = [](auto number) { return std::to_string(number); };
+        return "kernel: " + std::string(instantiation_.name) + ", on " + text(schedule_.cores) + " of " +
+               text(chip_.cores) + " AI cores of dav-" + text(chip_.architecture) + "\nwork items: " +
+               text(schedule_.item_count()) + " (tiles of " + text(rows_of(instantiation_.size)) + " rows and " +
+               text(kKeysOfStep) + " keys); " + text(schedule_.merge_count()) + " merges of split keys\nworkspace: " +
+               text(bytes_) + " bytes";
+    }
+
+private:
+    const engine::Problem problem_;
+    const Chip chip_;
+    const Instantiation& instantiation_;
+    const Schedule schedule_;
+    const size_t bytes_;
+};
+
+}  // namespace
+
+std::string unsupported(const engine::Problem& problem, const Chip& chip) {
+    std::string lacking;
+    find_instantiation(problem, chip.architecture, &lacking);
+    return lacking;
+}
+
+std::unique_ptr<const engine::Attention> plan(engine::Problem problem, const Chip& chip) {
+    std::string lacking;
+    const Instantiation* instantiation = find_instantiation(problem, chip.architecture, &lacking);
+    if (instantiation == nullptr) throw std::invalid_argument("no kernel instantiation serves " + lacking);
+    return std::make_unique<KernelAttention>(std::move(problem), chip, *instantiation);
+}
+
+}  // namespace acl_attn::ascendc

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sim target's answer to ops/compute.h.
+#include "ops/compute.h"
+
+#include <utility>
+
+#include "ascendc/launch/attention.h"
+#include "ops/profile.h"
+#include "runtime/soc.h"
+
+namespace acl_attn::ops::compute {
+namespace {
+
+constexpr int32_t kCores2201 = 24;
+constexpr int32_t kCores3510 = 32;
+
+Finding lacking(const std::string& feature) {
+    return named(violated("the call", "what a kernel is compiled for", text("no kernel instantiation serves ", feature),
+                          "not supported yet; the host target computes it"),
+                 "HOST-X-01");
+}
+
+}  // namespace
+
+// The one that the process says it has, or else the one whose rules calls are held against.
+Chip chip() {
+    const runtime::Soc& soc = runtime::soc();
+    if (soc.architecture != 0) return {soc.architecture, soc.cube_cores};
+    switch (current_profile()) {
+        case Profile::ascend910b:
+        case Profile::ascend910_93: return {2201, kCores2201};
+        default: return {3510, kCores3510};
+    }
+}
+
+Finding unserved(const engine::Problem& problem) {
+    const std::string feature = ascendc::unsupported(problem, chip());
+    return feature.empty() ? Finding{} : lacking(feature);
+}
+
+Finding unserved(const engine::SparseProblem&) { return lacking("sparse attention"); }
+
+std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip) {
+    return ascendc::plan(std::move(problem), chip);
+}
+
+}  // namespace acl_attn::ops::compute

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a kernel: one implementation per target.
+#pragma once
+
+#include <string>
+
+#include "ascendc/launch/table.h"
+
+namespace acl_attn::ascendc {
+
+// On `cores` AI cores; returns when it is done. Empty, or what went wrong in words.
+std::string launch(const Instantiation& instantiation, const FlashAttentionParams& params, int32_t cores);
+
+}  // namespace acl_attn::ascendc

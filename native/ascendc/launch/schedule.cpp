@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ascendc/launch/schedule.h"
+
+#include <algorithm>
+
+namespace acl_attn::ascendc {
+namespace {
+
+// A row block, before its keys are split.
+struct Block {
+    int64_t sequence, kv_head, row_begin, row_end;
+    geometry::Columns keys;
+};
+
+void add_item(Schedule& to, const Block& block, int64_t key_begin, int64_t key_end, int64_t partial_row) {
+    const size_t at = to.items.size();
+    to.items.resize(at + kItemWords);
+    int64_t* words = to.items.data() + at;
+    words[kItemSequence] = block.sequence;
+    words[kItemKvHead] = block.kv_head;
+    words[kItemRowBegin] = block.row_begin;
+    words[kItemRowEnd] = block.row_end;
+    words[kItemKeyBegin] = key_begin;
+    words[kItemKeyEnd] = key_end;
+    words[kItemPartialRow] = partial_row;
+}
+
+void add_split(Schedule& to, const Block& block) {
+    const int64_t keys = block.keys.end - block.keys.begin;
+    const int64_t splits = (keys + kSplitKeys - 1) / kSplitKeys;
+    const int64_t rows = block.row_end - block.row_begin;
+    const size_t at = to.merges.size();
+    to.merges.resize(at + kMergeWords);
+    int64_t* words = to.merges.data() + at;
+    words[kMergeSequence] = block.sequence;
+    words[kMergeKvHead] = block.kv_head;
+    words[kMergeRowBegin] = block.row_begin;
+    words[kMergeRowEnd] = block.row_end;
+    words[kMergeSplits] = splits;
+    words[kMergePartialRow] = to.partial_rows;
+    for (int64_t split = 0; split < splits; ++split) {
+        const int64_t begin = block.keys.begin + split * kSplitKeys;
+        add_item(to, block, begin, std::min(begin + kSplitKeys, block.keys.end), to.partial_rows);
+        to.partial_rows += rows;
+    }
+}
+
+void add_sequence(Schedule& to, const engine::Problem& problem, int64_t number, int64_t block_rows) {
+    const engine::Sequence& s = problem.sequences[static_cast<size_t>(number)];
+    const int64_t group = problem.heads / problem.kv_heads;
+    const int64_t rows = s.q_len * group;
+    const bool is_alone = rows <= block_rows;  // nothing else of this KV head could keep other cores busy
+    for (int64_t kv_head = 0; kv_head < problem.kv_heads; ++kv_head) {
+        for (int64_t row = 0; row < rows; row += block_rows) {
+            Block block = {number, kv_head, row, std::min(row + block_rows, rows), {}};
+            block.keys = geometry::columns_between(s.band, block.row_begin / group, (block.row_end - 1) / group,
+                                                   s.kv_len);
+            if (block.keys.begin >= block.keys.end) block.keys = {};
+            if (is_alone && block.keys.end - block.keys.begin > kSplitKeys) {
+                add_split(to, block);
+            } else {
+                add_item(to, block, block.keys.begin, block.keys.end, -1);
+            }
+        }
+    }
+    if (s.pad_before + s.pad_after > 0) to.clears.push_back(number);
+}
+
+// What an item costs, in steps; its rows' input and output count as one more.
+int64_t cost(const int64_t* item) {
+    return (item[kItemKeyEnd] - item[kItemKeyBegin] + kKeysOfStep - 1) / kKeysOfStep + 1;
+}
+
+void share_out(Schedule& to, int64_t cores) {
+    const int64_t count = to.item_count();
+    int64_t total = 0;
+    for (int64_t i = 0; i < count; ++i) total += cost(to.items.data() + i * kItemWords);
+    to.core_items.push_back(0);
+    int64_t before = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t own = cost(to.items.data() + i * kItemWords);
+        // An item is its core's if its middle is.
+        const int64_t core = std::min((2 * before + own) * cores / (2 * total), cores - 1);
+        while (static_cast<int64_t>(to.core_items.size()) <= core) to.core_items.push_back(i);
+        before += own;
+    }
+    while (static_cast<int64_t>(to.core_items.size()) <= cores) to.core_items.push_back(count);
+}
+
+}  // namespace
+
+Schedule make_schedule(const engine::Problem& problem, TileSize size, const Chip& chip) {
+    Schedule to;
+    for (size_t i = 0; i < problem.sequences.size(); ++i) {
+        add_sequence(to, problem, static_cast<int64_t>(i), rows_of(size));
+    }
+    if (to.items.empty() && to.clears.empty()) return to;
+    to.cores = static_cast<int32_t>(std::clamp<int64_t>(to.item_count(), 1, chip.cores));
+    share_out(to, to.cores);
+    return to;
+}
+
+}  // namespace acl_attn::ascendc

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cube's copies on dav-3510: one load a tile, Fixpipe writes to both vector cores' UB.
+#pragma once
+
+#include "ascendc/tile/shared/memory.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+constexpr int64_t kMaxNdStride = int64_t{1} << 40;  // 64 bits: never the limit
+
+// A template argument of Fixpipe, which must stand at namespace scope.
+constexpr AscendC::FixpipeConfig kRowsToUb = {AscendC::CO2Layout::ROW_MAJOR, true};
+
+// `rows` and `columns` of an NZ tile with `rows_pad` rows, from column `column` on, to fractals whose columns are
+// `to_stride` fractals apart (kTranspose: whose rows are).
+template <bool kTranspose, class T>
+__aicore__ inline void L1ToL0(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& tile, int32_t rows,
+                              int32_t column, int32_t columns, int32_t rows_pad, int32_t to_stride) {
+    AscendC::LoadData2DParamsV2 load;
+    load.mStartPosition = 0;
+    load.kStartPosition = static_cast<uint32_t>(column / kPerBlock<T>);
+    load.mStep = static_cast<uint16_t>(RoundUp(rows, kFractalRows) / kFractalRows);
+    load.kStep = static_cast<uint16_t>(RoundUp(columns, kPerBlock<T>) / kPerBlock<T>);
+    load.srcStride = rows_pad / kFractalRows;
+    load.dstStride = static_cast<uint16_t>(to_stride);
+    load.ifTranspose = kTranspose;
+    AscendC::LoadData(to, tile, load);
+}
+
+// The left operand: rows 0 .. m - 1, columns k0 .. k0 + k - 1 of an NZ tile with `rows_pad` rows.
+template <class T>
+__aicore__ inline void L1ToL0A(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& tile, int32_t m,
+                               int32_t k0, int32_t k, int32_t rows_pad) {
+    L1ToL0<false>(to, tile, m, k0, k, rows_pad, RoundUp(m, kFractalRows) / kFractalRows);
+}
+
+// The right operand of A * B^T: B's rows 0 .. n - 1, columns k0 .. k0 + k - 1.
+template <class T>
+__aicore__ inline void L1ToL0B(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& tile, int32_t n,
+                               int32_t k0, int32_t k, int32_t rows_pad) {
+    L1ToL0<false>(to, tile, n, k0, k, rows_pad, RoundUp(n, kFractalRows) / kFractalRows);
+}
+
+// The right operand of A * B: B's rows 0 .. k - 1, columns n0 .. n0 + n - 1, each fractal transposed on the way.
+template <class T>
+__aicore__ inline void L1ToL0BTransposed(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& tile,
+                                         int32_t k, int32_t n0, int32_t n, int32_t rows_pad) {
+    static_assert(sizeof(T) == 2, "8-bit fractals transpose in pairs of rows, which this does not see to");
+    L1ToL0<true>(to, tile, k, n0, n, rows_pad, RoundUp(n, kFractalRows) / kFractalRows);
+}
+
+// An L0C tile of RoundUp(m, 16) rows becomes row-major in UB, rows `ld` apart: the first half of the rows (m rounded up
+// to even) in vector core 0, the others in vector core 1, at the same address. Columns are rounded up to 8: what is
+// written beyond n has no defined content.
+__aicore__ inline void L0cToUb(const AscendC::LocalTensor<float>& to, const AscendC::LocalTensor<float>& from,
+                               int32_t m, int32_t n, int32_t ld) {
+    AscendC::FixpipeParamsArch3510<AscendC::CO2Layout::ROW_MAJOR> fix;
+    fix.nSize = static_cast<uint16_t>(RoundUp(n, kFloatsPerBlock));
+    fix.mSize = static_cast<uint16_t>(RoundUp(m, kVectorCores));
+    fix.srcStride = static_cast<uint16_t>(RoundUp(m, kFractalRows));
+    fix.dstStride = static_cast<uint32_t>(ld);
+    fix.quantPre = QuantMode_t::NoQuant;
+    fix.unitFlag = 0;
+    fix.dualDstCtl = 1;
+    fix.params.ndNum = 1;
+    fix.params.srcNdStride = 0;
+    fix.params.dstNdStride = 0;
+    AscendC::Fixpipe<float, float, kRowsToUb>(to, from, fix);
+}
+
+// Rows 0 .. rows - 1 of a row-major UB tile become rows first .. of an NZ tile in L1 with `rows_pad` rows. Executed by
+// a vector core.
+template <class T>
+__aicore__ inline void UbToL1(const AscendC::LocalTensor<T>& tile, const AscendC::LocalTensor<T>& from, int32_t rows,
+                              int32_t columns, int32_t ld, int32_t first, int32_t rows_pad) {
+    const int32_t c0 = kPerBlock<T>;
+    AscendC::DataCopyParams copy;
+    copy.blockCount = static_cast<uint16_t>(rows);
+    copy.blockLen = 1;
+    copy.srcGap = static_cast<uint16_t>(ld / c0 - 1);
+    copy.dstGap = 0;
+    for (int32_t c = 0; c < columns; c += c0) {
+        AscendC::DataCopy(tile[c * rows_pad + first * c0], from[c], copy);
+    }
+}
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc

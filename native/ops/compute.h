@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What computes the calls of this library: the host engine (compute_host.cpp) or, in the library of the sim target, the
+// AscendC kernels (ascendc/launch/compute_sim.cpp). Everything before it is the same.
+#pragma once
+
+#include <memory>
+
+#include "ascendc/launch/chip.h"
+#include "engine/attention.h"
+#include "engine/sparse.h"
+#include "ops/finding.h"
+
+namespace acl_attn::ops::compute {
+
+using Chip = ascendc::Chip;
+
+// What a call on the calling thread's device is planned for. Without a meaning for the host engine, which asks the
+// processor when it plans.
+Chip chip();
+
+// What stands in the way of computing it; asked for in phase one, before plan().
+Finding unserved(const engine::Problem& problem);
+Finding unserved(const engine::SparseProblem& problem);
+
+std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip);
+
+}  // namespace acl_attn::ops::compute

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "ops/compute.h"
+
+namespace acl_attn::ops::compute {
+
+Chip chip() { return {}; }
+
+Finding unserved(const engine::Problem& problem) {
+    const std::string feature = engine::unsupported(problem);
+    if (feature.empty()) return {};
+    return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
+}
+
+Finding unserved(const engine::SparseProblem&) { return {}; }
+
+std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip) {
+    return engine::Attention::plan(std::move(problem));
+}
+
+}  // namespace acl_attn::ops::compute

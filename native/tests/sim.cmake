@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tests of the simulator, each compiled for both chips.
+foreach(arch 2201 3510)
+  foreach(test api faults kernels)
+    set(name sim_${test}_${arch})
+    add_executable(${name} ${CMAKE_CURRENT_LIST_DIR}/sim_${test}.cpp)
+    target_compile_definitions(${name} PRIVATE __NPU_ARCH__=${arch})
+    target_compile_options(${name} PRIVATE -O1)  # the simulator itself is optimised; this is for short builds
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(${name} PRIVATE acl_attn_simulator)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  endforeach()
+  add_test(NAME sim_refused_${arch}
+           COMMAND ${CMAKE_COMMAND} -D COMPILER=${CMAKE_CXX_COMPILER} -D ARCH=${arch} -D ROOT=${PROJECT_SOURCE_DIR}
+                   -P ${CMAKE_CURRENT_LIST_DIR}/sim_refused.cmake)
+  set_tests_properties(sim_refused_${arch} PROPERTIES TIMEOUT 300)
+endforeach()

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls that the device's headers do not compile, one per CASE. None of them may compile here either, CASE 0 must.
+#include "kernel_operator.h"
+
+using namespace AscendC;
+
+void refused([[maybe_unused]] GlobalTensor<float> gm) {
+    LocalTensor<float> f(TPosition::VECIN, 0, 256);
+    LocalTensor<half> h(TPosition::VECIN, 4096, 256);
+    LocalTensor<bfloat16_t> b(TPosition::VECIN, 8192, 256);
+    LocalTensor<int32_t> i(TPosition::VECIN, 16384, 256);
+    LocalTensor<half> a2(TPosition::A2, 0, 256);
+    LocalTensor<bfloat16_t> b2(TPosition::B2, 0, 256);
+    LocalTensor<float> c(TPosition::CO1, 0, 256);
+    Add(f, f, f, 64);
+#if CASE == 1  // types differ
+    Add(f, f, h, 64);
+#elif CASE == 2  // the scalar's type is not the tensor's
+    Muls(f, f, 1.0, 64);
+#elif CASE == 3  // f16 times bf16
+    Mmad(c, a2, b2, MmadParams());
+#elif CASE == 4  // no such conversion
+    LocalTensor<int8_t> narrow(TPosition::VECIN, 32768, 256);
+    Cast(f, narrow, RoundMode::CAST_NONE, 64);
+#elif CASE == 5  // exp of integers
+    Exp(i, i, 64);
+#elif CASE == 6  // the filler's type is not the tensor's
+    DataCopyPad(f, gm, DataCopyExtParams(), DataCopyPadExtParams<half>());
+#elif CASE == 7  // GM to GM
+    DataCopy(gm, gm, 64);
+#elif CASE == 8  // the other chip's struct
+#if __NPU_ARCH__ == 2201
+    FixpipeParamsArch3510<CO2Layout::ROW_MAJOR> params;
+#else
+    FixpipeParamsV220 params;
+#endif
+    Fixpipe<float, float, CFG_ROW_MAJOR>(gm, c, params);
+#elif CASE == 9  // reductions of bf16
+    WholeReduceMax<bfloat16_t>(b, b, 128, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+#elif CASE == 10  // mode 4 on dav-2201, mode 3 anywhere
+    CrossCoreSetFlag<__NPU_ARCH__ == 2201 ? 4 : 3, PIPE_FIX>(0);
+#elif CASE == 11  // bf16 arithmetic on dav-2201, 4-bit products on dav-3510
+#if __NPU_ARCH__ == 2201
+    Add(b, b, b, 64);
+#else
+    LocalTensor<int4b_t> p(TPosition::A2, 0, 256);
+    LocalTensor<int4b_t> q(TPosition::B2, 0, 256);
+    LocalTensor<int32_t> r(TPosition::CO1, 0, 256);
+    Mmad(r, p, q, MmadParams());
+#endif
+#elif CASE == 12  // select by anything but bits
+    Select(f, i, f, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, 64);
+#endif
+}
