@@ -27,7 +27,12 @@ def add_bench_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--suite", choices=SUITES, default="quick", help="what to measure; default: quick, a few minutes"
     )
     bench.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains this")
-    bench.add_argument("--peers", default="none", metavar="NAMES", help="all, none (default), or names with commas")
+    bench.add_argument(
+        "--peers",
+        default="none",
+        metavar="NAMES",
+        help="all, none (default), or with commas between: libraries, or single ways of theirs",
+    )
     bench.add_argument(
         "--python", action="append", default=[], metavar="NAME=FILE",
         help="the interpreter that has a peer's library, where it is another one; may be repeated",
@@ -82,22 +87,27 @@ def _peers(parser: argparse.ArgumentParser, text: str) -> Sequence[str]:
 
     if text in ("all", "none"):
         return list(PEERS) if text == "all" else []
-    names = text.split(",")
-    for name in names:
-        if name not in PEERS:
-            parser.error(f"--peers: expected all, none or some of {', '.join(PEERS)}, got {name!r}")
-    return names
+    found: dict[str, None] = {}
+    for name in text.split(","):
+        if not _named(name):
+            known = dict.fromkeys([*PEERS, *(distribution for distribution, *_ in PEERS.values())])
+            parser.error(f"--peers: expected all, none or some of {', '.join(known)}, got {name!r}")
+        found |= dict.fromkeys(_named(name))
+    return list(found)
 
 
 def _pythons(parser: argparse.ArgumentParser, given: Sequence[str]) -> dict[str, str]:
-    """Read ``NAME=FILE``; a distribution's name stands for all peers that it brings."""
-    from .peers import PEERS
-
     found: dict[str, str] = {}
     for text in given:
         name, _, python = text.partition("=")
-        peers = [peer for peer, (distribution, *_) in PEERS.items() if name in (peer, distribution)]
-        if not peers or not Path(python).is_file():
+        if not _named(name) or not Path(python).is_file():
             parser.error(f"--python: expected the name of a peer, = and an interpreter's file, got {text!r}")
-        found |= dict.fromkeys(peers, python)
+        found |= dict.fromkeys(_named(name), python)
     return found
+
+
+def _named(name: str) -> list[str]:
+    """List the peers that a name stands for: one's own, or that of the distribution which brings several."""
+    from .peers import PEERS
+
+    return [peer for peer, (distribution, *_) in PEERS.items() if name in (peer, distribution)]

@@ -108,8 +108,8 @@ def measure_limits(threads: int, options: Options) -> dict[str, float]:
     return _medians([turn["rates"] for turn in turns])
 
 
-def measure(groups: Sequence[Group], threads: int, options: Options) -> tuple[list[Record], dict[str, Any]]:
-    """Measure all cases of some groups.
+def measure(groups: Sequence[Group], threads: int, options: Options) -> tuple[list[Record], dict[str, Any], bool]:
+    """Measure all cases of some groups, or as many as there are before an interrupt (control-C).
 
     Returns
     -------
@@ -118,16 +118,22 @@ def measure(groups: Sequence[Group], threads: int, options: Options) -> tuple[li
         "unsupported", "failed" or "absent"); ``why``; or times, error and so on. Those of the limits have ``rates``.
     about : dict
         What each contestant says of itself.
+    is_complete : bool
+        Whether there was no interrupt.
     """
     workers = _Workers(threads, options)
     records: list[Record] = []
+    is_complete = False
     try:
         for case in cases_of(groups):
             options.progress(f"{case.name}, {threads} thread{'s' * (threads > 1)}")
             records += _measure_case(case, threads, workers, options)
+        is_complete = True
+    except KeyboardInterrupt:
+        options.progress("interrupted: what has been measured stays")
     finally:
         workers.close()
-    return records, workers.about
+    return records, workers.about, is_complete
 
 
 def _measure_case(case: Case, threads: int, workers: _Workers, options: Options) -> list[Record]:

@@ -61,10 +61,12 @@ class Worker:
 
     def __init__(self, name: str, threads: int, python: str = "", cpu: str = "") -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
-        # Not the caller's directory, where there may be a folder that is called like a library.
+        # Not the caller's directory, where there may be a folder that is called like a library; nor the terminal's
+        # session, whose control-C is for the benchmark alone.
         self._process = subprocess.Popen(  # noqa: S603 - the command is our own
             _command(name, threads, python, cpu), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
             text=True, bufsize=1, env=_environment(threads), cwd=_FOLDER.parents[1],
+            start_new_session=True,
         )  # fmt: skip
 
     @property

@@ -55,23 +55,28 @@ def run_benchmark(
     Returns
     -------
     dict
-        ``format``, ``date``, ``command``, ``machine``, ``engine`` (versions and instruction set), ``limits`` (a list:
-        ``threads``, ``rates`` in operations or bytes a second), ``contestants`` (what each says of itself, or why it is
-        absent), ``records`` (see `measure`), ``verdicts`` (see `judge`) and ``overhead``.
+        ``format``, ``is_complete`` (false after an interrupt), ``date``, ``command``, ``machine``, ``engine``
+        (versions and instruction set), ``limits`` (a list: ``threads``, ``rates`` in operations or bytes a second),
+        ``contestants`` (what each says of itself, or why it is absent), ``records`` (see `measure`), ``verdicts`` (see
+        `judge`) and ``overhead``.
     """
     machine = _machine()
     limits: dict[int, dict[str, float]] = {}
     records: list[Record] = []
     contestants: dict[str, dict[str, Any]] = {}
+    is_complete = True
     for count in threads:
         options.progress(f"limits, {count} thread{'s' * (count > 1)}")
         limits[count] = measure_limits(count, options)
-        made, about = measure(groups, count, options)
+        made, about, is_complete = measure(groups, count, options)
         records += made
         contestants |= about
-    overhead = _overhead() if with_overhead else []
+        if not is_complete:
+            break
+    overhead = _overhead() if with_overhead and is_complete else []
     return {
         "format": FORMAT,
+        "is_complete": is_complete,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": ["acl-attn", *(_short(part) for part in sys.argv[1:])],
         "machine": machine | {"load_after": os.getloadavg()[0]},

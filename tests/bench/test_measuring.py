@@ -16,7 +16,7 @@ from acl_attn.bench.cases import Case
 from acl_attn.bench.contestants import ENGINE, LIMITS, Contestant, UnsupportedCaseError
 from acl_attn.bench.groups import GROUPS, Entry, Group
 from acl_attn.bench.limits import Limits
-from acl_attn.bench.measure import Options, measure
+from acl_attn.bench.measure import Options, _begin, _Workers, measure
 from acl_attn.bench.process import Worker, library
 from acl_attn.bench.report import report
 from acl_attn.bench.results import FORMAT, run_benchmark, select
@@ -59,6 +59,7 @@ def test_a_run_from_end_to_end() -> None:
 def check_result(result: dict[str, Any]) -> None:
     """Hold a stored result against its format."""
     assert result["format"] == FORMAT
+    assert isinstance(result["is_complete"], bool)
     assert {"date", "command", "machine", "engine", "limits", "contestants", "overhead"} < set(result)
     assert {"cpu", "processors", "features", "load_before", "load_after"} <= set(result["machine"])
     for limit in result["limits"]:
@@ -138,6 +139,14 @@ def test_two_threads_are_compared_with_one() -> None:
     assert ratios(GROUP, records)["threads"]["value"] == 2.0
 
 
+def test_only_errors_within_the_tolerance_are_timed_as_right() -> None:
+    near, far, nan = (_begin(CASE, 1, "x", {"ok": True, "rows": [[1.0, x]]}, [[1.0, 2.0]], _Workers(1, QUICKLY))
+                      for x in (2.03, 2.05, float("nan")))  # fmt: skip
+    assert (near["status"], far["status"], nan["status"]) == ("measured", "wrong", "wrong")
+    assert near["error"] == pytest.approx(0.03)
+    assert "got 0.05" in far["why"]
+
+
 class Stubborn(Contestant):
     """Gives wrong rows, or fails."""
 
@@ -173,10 +182,28 @@ def test_a_worker_that_dies_is_an_answer() -> None:
 
 def test_a_refused_call_is_reported_and_not_timed() -> None:
     odd = Case(1, 3, 2, 4, 4, 64)  # heads that do not divide
-    records, _ = measure([Group("odd", "prefill", "odd", (Entry(odd),))], 1, QUICKLY)
+    records, _, _ = measure([Group("odd", "prefill", "odd", (Entry(odd),))], 1, QUICKLY)
     mine = next(r for r in records if r["contestant"] == ENGINE)
     assert mine["status"] == "failed"
     assert "median_s" not in mine
+
+
+def test_an_interrupt_keeps_what_has_been_measured() -> None:
+    told: list[str] = []
+
+    def interrupt(text: str) -> None:
+        told.append(text)
+        if len(told) == 3:  # the limits, the first case, the second
+            raise KeyboardInterrupt
+
+    groups = [Group("two", "prefill", "two", (Entry(CASE), Entry(READ)))]
+    options = Options(rounds=1, samples=1, seconds=0.01, progress=interrupt)
+    result = run_benchmark(groups, [1, 2], options, with_overhead=True)
+    assert not result["is_complete"]
+    check_result(result)
+    assert {record["case"] for record in result["records"]} == {CASE.name}
+    assert [each["threads"] for each in result["limits"]] == [1]
+    assert told[-1].startswith("interrupted")
 
 
 def test_slow_calls_are_not_called_again_and_short_ones_are_repeated() -> None:
