@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ Record = dict[str, Any]
 # numbers, which only catches nonsense.
 _TOLERANCES = {"bf16": 2e-2, "fp16": 5e-3}
 _TOLERANCE_OF_A_CACHE = 0.5
-_SLOW = 2.0  # a contestant whose call takes longer is timed once
+_SLOW = 2.0  # seconds: a contestant whose call takes longer is timed in the first turn only
+_HOPELESS = 3.0  # likewise a peer that is so many times slower than the fastest contestant
 
 
 @dataclass(frozen=True)
@@ -156,12 +157,21 @@ def _measure_case(case: Case, threads: int, workers: _Workers, options: Options)
         for turn in range(options.rounds):
             for name in took:
                 record = records[name]
-                if record["status"] == "failed" or (turn and record.get("samples", [0])[0] > _SLOW):
+                if record["status"] == "failed" or (turn and _is_decided(record, records.values())):
                     continue
                 _add(record, workers.ask(name, "time", samples=options.samples, seconds=options.seconds))
         for name in took:
             workers.ask(name, "free")
     return [_finished(record) for record in records.values()]
+
+
+def _is_decided(record: Record, others: Iterable[Record]) -> bool:
+    """Tell whether more turns would only cost time."""
+    if "samples" not in record:
+        return False
+    fastest = min(min(other["samples"]) for other in others if "samples" in other)
+    own = min(record["samples"])
+    return bool(own > _SLOW or (record["contestant"] != ENGINE and own > _HOPELESS * fastest))
 
 
 def _begin(

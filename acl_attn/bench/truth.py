@@ -39,11 +39,17 @@ def fill(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
 
 
 def plain_operands(case: Case) -> tuple[Array, Array, Array]:
-    """Give query, key and value of a case without unequal lengths: ``(batch, heads, tokens, channels)``."""
-    channels = case.dim + case.rope
-    keys = (case.batch, case.kv_heads, case.kv_len)
+    """Give query, key and value of a case without unequal lengths: ``(batch, heads, tokens, channels)``.
+
+    Where the cache is to be quantised, which takes its time, all sequences hold the same numbers.
+    """
+    channels, different = case.dim + case.rope, 1 if case.cache else case.batch
+    keys = (different, case.kv_heads, case.kv_len)
     query = fill((case.batch, case.heads, case.q_len, channels), case.dtype, 1)
-    return query, fill((*keys, channels), case.dtype, 2), fill((*keys, case.dim), case.dtype, 3)
+    key, value = fill((*keys, channels), case.dtype, 2), fill((*keys, case.dim), case.dtype, 3)
+    if different < case.batch:
+        key, value = np.repeat(key, case.batch, 0), np.repeat(value, case.batch, 0)
+    return query, key, value
 
 
 def attend(

@@ -17,7 +17,7 @@ from acl_attn.dtypes import float4_e2m1fn_x2, hifloat8, int4_x2
 from acl_attn.kvcache import quantize_mxfp8, quantize_per_tensor
 
 from ..cases import Case
-from ..truth import expected_rows, fill, plain_operands
+from ..truth import expected_rows, plain_operands
 from .prepared import Prepared, planned
 
 Array = npt.NDArray[Any]
@@ -35,12 +35,11 @@ _BATCH_AXIS_OF_SCALES = {AntiquantMode.PER_TOKEN: 0, AntiquantMode.PER_TOKEN_GRO
 
 def prepare_cache(case: Case) -> Prepared:
     """Prepare a call on a quantised cache. All sequences hold the same numbers, at addresses of their own."""
-    query = fill((case.batch, case.heads, case.q_len, case.dim), case.dtype, 1)
-    one = (1, case.kv_heads, case.kv_len, case.dim)
+    query, *both = plain_operands(case)
     mode, dtype = _FORMATS[case.cache]
-    numbers = [fill(one, case.dtype, seed).astype(np.float32) for seed in (2, 3)]
+    numbers = [array[:1].astype(np.float32) for array in both]
     made = acl_attn.quantize_kv(numbers[0], numbers[1], mode, dtype, layout="BNSD", query_dtype=query.dtype)
-    key, value = (np.broadcast_to(array, (case.batch, *one[1:])) for array in acl_attn.dequantize_kv(made))
+    key, value = (np.broadcast_to(array, (case.batch, *array.shape[1:])) for array in acl_attn.dequantize_kv(made))
     expected = expected_rows(case, query, key, value)
     axis = _BATCH_AXIS_OF_SCALES.get(mode)
 
