@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from ._lib import get_include, get_library
+from .bench.command import add_bench_command
 from .cli_calls import add_call_commands
 from .env import Environment, environment
 from .errors import AclAttnError
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config.add_argument("--library", action="store_true", help="the library's file")
     config.set_defaults(run=lambda options: _config(config, options))
     add_call_commands(commands)
+    add_bench_command(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:

@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "rule_pages",
+    "performance_pages",
 ]
 exclude_patterns = ["_build", "examples/**/README.md"]
 autosummary_generate = True

@@ -59,13 +59,13 @@ LAYERS = (
     ("stored.archive", "stored.description", "kinds"),
     ("stored.call",),
     ("stored", "stored.__init__"),
-    ("cli_calls",),
+    ("bench.command", "cli_calls"),
     ("cli",),
     ("__init__", "ops.__init__", "__main__"),
 )
 # These use the package as its users do, plus the parts that need no library.
-OUTSIDE = ("reference", "testing")
-_PUBLIC_PARTS = {"dtypes", "kvcache", "errors", "lengths", "lse", "masks", "reference", "testing"}
+OUTSIDE = ("bench", "reference", "testing")
+_PUBLIC_PARTS = {"bench", "dtypes", "kvcache", "errors", "lengths", "lse", "masks", "reference", "testing"}
 
 
 def modules() -> list[str]:
