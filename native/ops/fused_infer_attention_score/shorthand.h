@@ -35,6 +35,10 @@ inline bool layout_is(const Case& c, std::initializer_list<const char*> names) {
 }
 
 inline bool is_power_of_two_to_128(int64_t n) { return n >= 1 && n <= 128 && (n & (n - 1)) == 0; }
+// Decode MLA then has any number of query heads up to 128.
+inline bool may_have_any_heads(const Case& c) {
+    return c.is_plain_quant() && c.is_newest() && c.profile == Profile::ascend950;
+}
 
 // "parameter: expected nothing with X, got a tensor of shape (..)": for tensors that a feature excludes.
 inline Finding excluded(const Case& c, Input input, const char* with) {

@@ -31,9 +31,10 @@ Finding not_apart(const char* written, const char* other) {
 
 }  // namespace
 
-Region region_of(const char* name, size_t index, const meta::Tensor& tensor) {
+void add_region(std::vector<Region>& to, const char* name, size_t index, const meta::Tensor& tensor, bool is_sketch) {
+    if (is_sketch && tensor.data == nullptr) return;
     const size_t alignment = static_cast<size_t>(std::max(meta::dtype_bits(tensor.dtype) / 8, 1));
-    return {name, index, byte_span(tensor), alignment, tensor.data};
+    to.push_back({name, index, byte_span(tensor), alignment, tensor.data});
 }
 
 Finding check_addresses(const Regions& regions) {

@@ -20,11 +20,13 @@ struct Region {
     size_t alignment = 1;
     void* address = nullptr;  // the tensor's, which need not be the first element's
 };
-Region region_of(const char* name, size_t index, const meta::Tensor& tensor);
 
 struct Regions {
     std::vector<Region> inputs, outputs;
 };
+
+// Adds a tensor's; of a call that is only held against the rules, tensors without an address are left out.
+void add_region(std::vector<Region>& to, const char* name, size_t index, const meta::Tensor& tensor, bool is_sketch);
 
 Finding check_addresses(const Regions& regions);     // every tensor has one that its elements can have
 Finding check_apart(const Regions& regions);         // no output lies on another tensor

@@ -90,15 +90,12 @@ Input metadata_input_at(Operator op, size_t position) {
 Regions regions_of(const MetadataCase& c) {
     Regions regions;
     regions.inputs.reserve(kInputCount);
-    const auto add = [&](std::vector<Region>& to, const char* name, size_t index, const meta::Tensor& tensor) {
-        if (!c.call.is_sketch || tensor.data != nullptr) to.push_back(region_of(name, index, tensor));
-    };
     for (size_t i = 0; i < kInputCount; ++i) {
         const Input input = static_cast<Input>(i);
         const bool is_ignored = c.is_quantised() && (input == kCuSeqlensOriKv || input == kCuSeqlensCmpKv);
-        if (c.in[i] != nullptr && !is_ignored) add(regions.inputs, c.name(input), i, *c.in[i]);
+        if (c.in[i] != nullptr && !is_ignored) add_region(regions.inputs, c.name(input), i, *c.in[i], c.call.is_sketch);
     }
-    add(regions.outputs, "metaData", 0, *c.metadata);
+    add_region(regions.outputs, "metaData", 0, *c.metadata, c.call.is_sketch);
     return regions;
 }
 

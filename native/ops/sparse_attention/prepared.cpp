@@ -100,16 +100,14 @@ Regions regions_of(const Case& c) {
     if (c.q->is_empty()) return regions;
     regions.inputs.reserve(kInputCount);
     regions.outputs.reserve(kOutputCount);
-    const auto add = [&](std::vector<Region>& to, const char* name, size_t index, const meta::Tensor& tensor) {
-        if (!c.call.is_sketch || tensor.data != nullptr) to.push_back(region_of(name, index, tensor));
-    };
     for (size_t i = 0; i < kInputCount; ++i) {
         const Input input = static_cast<Input>(i);
         const bool is_reserved = c.is_quantised() && input == kSequsedQ;
-        if (c.in[i] != nullptr && !is_reserved) add(regions.inputs, c.name(input), i, *c.in[i]);
+        if (c.in[i] == nullptr || is_reserved) continue;
+        add_region(regions.inputs, c.name(input), i, *c.in[i], c.call.is_sketch);
     }
-    add(regions.outputs, output_name(kAttnOut), kAttnOut, *c.out);
-    if (c.lse != nullptr) add(regions.outputs, output_name(kSoftmaxLse), kSoftmaxLse, *c.lse);
+    add_region(regions.outputs, output_name(kAttnOut), kAttnOut, *c.out, c.call.is_sketch);
+    if (c.lse != nullptr) add_region(regions.outputs, output_name(kSoftmaxLse), kSoftmaxLse, *c.lse, c.call.is_sketch);
     return regions;
 }
 
