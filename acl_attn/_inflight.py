@@ -15,10 +15,9 @@ from typing import Any
 
 from ._handles import destroy
 from ._lib import ffi, lib
-from ._process import reset_after_fork
-from .errors import check
+from ._process import call, reset_after_fork
 
-__all__ = ["drain", "keep", "release_finished"]
+__all__ = ["Keeping", "drain", "release_finished"]
 
 _Entry = tuple[Any, tuple[object, ...]]  # the event, and what it guards
 
@@ -39,24 +38,39 @@ _registry = _Registry()
 reset_after_fork(_registry)
 
 
-def keep(stream: ffi.CData, *objects: object) -> None:
-    """Hold references until the stream has passed everything queued on it so far."""
-    release_finished()
-    slot = ffi.new("aclrtEvent *")
-    check(lib.aclrtCreateEventExWithFlag(slot, lib.ACL_EVENT_SYNC), "aclrtCreateEventExWithFlag")
-    event = slot[0]
-    status = lib.aclrtRecordEvent(event, stream)
-    if status:
-        # The call itself was queued. Without an event the only safe moment to let go is when the stream is idle.
-        lib.aclrtSynchronizeStream(stream)
-        destroy(lib.aclrtDestroyEvent, event)
-        return
-    with _registry.lock:
-        _registry.entries.append((event, objects))
-        if not _registry.is_watched:
-            _registry.is_watched = True
-            # At exit, worker threads must be done before Python frees the arrays they use.
-            weakref.finalize(_registry, drain)
+class Keeping:
+    """A context in which work is queued on a stream. The objects are held until the stream has passed that work.
+
+    They are held before the work is queued, and whatever interrupts the context: a queue computes in their memory.
+    """
+
+    __slots__ = ("_event", "_objects", "_stream")
+
+    def __init__(self, stream: ffi.CData, *objects: object) -> None:
+        self._stream = stream
+        self._objects = objects
+
+    def __enter__(self) -> None:
+        release_finished()
+        slot = ffi.new("aclrtEvent *")
+        call(lib.aclrtCreateEventExWithFlag, "aclrtCreateEventExWithFlag", slot, lib.ACL_EVENT_SYNC)
+        self._event = slot[0]
+        with _registry.lock:
+            _registry.entries.append((self._event, self._objects))
+            if not _registry.is_watched:
+                _registry.is_watched = True
+                # At exit, worker threads must be done before Python frees the arrays they use.
+                weakref.finalize(_registry, drain)
+
+    def __exit__(self, *exception: object) -> None:
+        if lib.aclrtRecordEvent(self._event, self._stream):
+            # The work was queued. Without an event the only safe moment to let go is when the stream is idle.
+            lib.aclrtSynchronizeStream(self._stream)
+            with _registry.lock:
+                done = [entry for entry in _registry.entries if entry[0] == self._event]
+                for entry in done:
+                    _registry.entries.remove(entry)
+            _release(done)
 
 
 def release_finished() -> None:
@@ -76,15 +90,13 @@ def release_finished() -> None:
 
 
 def drain() -> None:
-    """Wait for all work in flight and let go of what it held."""
-    while True:
-        with _registry.lock:
-            entries, _registry.entries = list(_registry.entries), deque()
-        if not entries:
-            return
-        for event, _ in entries:
-            lib.aclrtSynchronizeEvent(event)
-        _release(entries)
+    """Wait for all work that is in flight now, and let go of what it held."""
+    with _registry.lock:
+        entries, _registry.entries = list(_registry.entries), deque()
+    for event, _ in entries:
+        if lib.aclrtSynchronizeEvent(event):  # it was never recorded: whoever queued the work was interrupted
+            lib.aclrtSynchronizeDevice()
+    _release(entries)
 
 
 def _release(entries: list[_Entry]) -> None:

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -120,6 +118,10 @@ def environment() -> Environment:
     >>> acl_attn.environment().problem
     ''
     """
+    # Here, because the two take longer to import than the rest of the package.
+    import platform
+    from importlib import metadata
+
     problem, libraries, searched, missing = "", [], [], []
     try:
         target = load()
@@ -131,7 +133,7 @@ def environment() -> Environment:
     # A library that lacks these functions still gets its report, which lists what is missing.
     profile, rules = names_in_force() if is_loaded and not missing else ("", "")
     return Environment(
-        version=importlib.metadata.version("acl_attn"),
+        version=metadata.version("acl_attn"),
         library_version=text(lib.aclAttnGetVersion()) if is_loaded else "",
         target=os.environ.get("ACL_ATTN_TARGET", "host"),
         problem=problem,
@@ -148,6 +150,6 @@ def environment() -> Environment:
         library=str(get_library()),
         python=platform.python_version(),
         machine=f"{platform.system()} {platform.machine()}",
-        packages={"numpy": np.__version__, **{name: importlib.metadata.version(name) for name in _PACKAGES[1:]}},
+        packages={"numpy": np.__version__, **{name: metadata.version(name) for name in _PACKAGES[1:]}},
         variables={name: os.environ[name] for name in _VARIABLES if name in os.environ},
     )

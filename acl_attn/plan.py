@@ -9,12 +9,13 @@ in addresses.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence, Set
 from typing import Any
 
 from ._handles import Closing
-from ._inflight import keep
+from ._inflight import Keeping
 from ._lib import ffi, lib
 from ._process import regain_device, reset_after_fork, use_device
 from .device import StreamLike, stream_pointer
@@ -53,35 +54,45 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     prepared = kept.take(form)
     if prepared is None:
         prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)])
+        kept.add(form, prepared)
     try:
         if queue == ffi.NULL:
-            status = _run_now(prepared, outline.addresses, device)
+            workspace = workspace_cache.borrow(prepared.workspace_bytes)
+            failure = _run_now(prepared, call, outline.addresses, _start_of(workspace), device)
+            workspace_cache.give_back(workspace)
         else:
-            status = _enqueue(prepared, call, outline.addresses, queue)
+            workspace = workspace_of_stream(queue, prepared.workspace_bytes)
+            with Keeping(queue, call.operands(), workspace):
+                failure = _enqueue(prepared, call, outline.addresses, _start_of(workspace), queue)
     finally:
-        kept.give_back(form, prepared)
-    if status:
-        raise error(status, call.operator.name, call.parameter_names)
+        prepared.in_use.release()
+    if failure:
+        raise failure
 
 
-def _run_now(prepared: Prepared, addresses: list[ffi.CData], device: int | None) -> int:
+def _start_of(workspace: Buffer | None) -> ffi.CData:
+    return ffi.NULL if workspace is None else pointer_of(workspace)
+
+
+def _run_now(
+    prepared: Prepared, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, device: int | None
+) -> AclAttnError | None:
     size = prepared.workspace_bytes
-    workspace = workspace_cache.borrow(size)
-    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-    status = prepared.run(addresses, pointer, size)
-    if status and regain_device(device):
-        status = prepared.run(addresses, pointer, size)
-    workspace_cache.give_back(workspace)
-    return status
-
-
-def _enqueue(prepared: Prepared, call: Call, addresses: list[ffi.CData], queue: ffi.CData) -> int:
-    workspace = workspace_of_stream(queue, prepared.workspace_bytes)
-    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-    status = prepared.enqueue(call, addresses, pointer, queue)
+    status = prepared.run(addresses, workspace, size)
     if not status:
-        keep(queue, call.operands(), workspace)
-    return status
+        return None
+    failure = error(status, call.operator.name, call.parameter_names)
+    if not regain_device(device):
+        return failure
+    status = prepared.run(addresses, workspace, size)
+    return error(status, call.operator.name, call.parameter_names) if status else None
+
+
+def _enqueue(
+    prepared: Prepared, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, queue: ffi.CData
+) -> AclAttnError | None:
+    status = prepared.enqueue(call, addresses, workspace, queue)
+    return error(status, call.operator.name, call.parameter_names) if status else None
 
 
 def _run_unkept(call: Call, queue: ffi.CData, device: int | None) -> None:
@@ -105,13 +116,12 @@ def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> AclAttnE
     except BaseException:
         lib.aclDestroyAclOpExecutor(executor)
         raise
-    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-    status = _launch(call, pointer, size, executor, queue)
+    with contextlib.nullcontext() if waits else Keeping(queue, call.operands(), workspace):
+        status = _launch(call, _start_of(workspace), size, executor, queue)
+        failure = error(status, call.operator.name, call.parameter_names) if status else None
     if waits:
         workspace_cache.give_back(workspace)
-    elif not status:
-        keep(queue, call.operands(), workspace)
-    return error(status, call.operator.name, call.parameter_names) if status else None
+    return failure
 
 
 def _launch(call: Call, workspace: ffi.CData, size: int, executor: ffi.CData, queue: ffi.CData) -> int:
@@ -204,17 +214,12 @@ class OperatorPlan(Closing):
             return self._enqueue(pointers, held, stream, workspace)
         use_device(self._device)
         with self._lock:
-            prepared = self._live()
+            prepared = self._prepared or self._live()
             size = prepared.workspace_bytes
             scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size)
-            status = prepared.run(pointers, scratch, size)
-            if status:
-                failure = self._error(status)
-                if not regain_device(self._device):
-                    raise failure
-                status = prepared.run(pointers, scratch, size)
-        if status:
-            raise self._error(status)
+            failure = _run_now(prepared, self._call, pointers, scratch, self._device)
+        if failure:
+            raise failure
         return None
 
     def _enqueue(
@@ -222,30 +227,26 @@ class OperatorPlan(Closing):
     ) -> None:
         use_device()
         queue = stream_pointer(stream)
-        call = self._call
-        with self._lock:
-            prepared = self._live()
+        # Not the plan: work in flight has its own copy of what it needs from the executor.
+        kept_alive = [held, pointers, workspace]
+        # Letting go of finished work may run any finalizer: not under the lock.
+        with Keeping(queue, kept_alive), self._lock:
+            prepared, call = self._live(), self._call
             size = prepared.workspace_bytes
             scratch = workspace_of_stream(queue, size) if workspace is None else None
-            if workspace is not None:
-                pointer = _foreign_workspace(workspace, size)
-            else:
-                pointer = ffi.NULL if scratch is None else pointer_of(scratch)
-            status = prepared.enqueue(call, pointers, pointer, queue)
-        if status:
-            raise self._error(status)
-        # Not the plan: work in flight has its own copy of what it needs from the executor.
-        keep(queue, held, pointers, call.operands(), scratch, workspace)
-
-    def _error(self, status: int) -> AclAttnError:
-        return error(status, self._call.operator.name, self._call.parameter_names)
+            start = _start_of(scratch) if workspace is None else _foreign_workspace(workspace, size)
+            kept_alive += call.operands(), scratch
+            failure = _enqueue(prepared, call, pointers, start, queue)
+        if failure:
+            raise failure
 
     def _own_workspace(self, size: int) -> ffi.CData:
-        if size == 0:
-            return ffi.NULL
-        if self._workspace is None or self._workspace.nbytes < size:
-            self._workspace = Buffer(size)
-        return pointer_of(self._workspace)
+        own = self._workspace
+        if own is None or own.nbytes < size:
+            if size == 0:
+                return ffi.NULL
+            self._workspace = own = Buffer(size)
+        return pointer_of(own)
 
 
 def _foreign_workspace(workspace: ArrayLike, size: int) -> ffi.CData:

@@ -112,14 +112,14 @@ class Tensor:
     6.0
     """
 
-    __slots__ = ("_code", "_items", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
+    __slots__ = ("_code", "_items", "_pointer", "_writable", "dtype", "owner", "shape", "strides")
 
     shape: tuple[int, ...]
     dtype: DType
     strides: tuple[int, ...] | None
     owner: object
-    is_writable: bool
     _pointer: ffi.CData
+    _writable: bool | None  # None: the owner is an array, which knows
     _code: int  # the aclDataType
     _items: tuple[int, ...]  # shape of an array, whose items may hold several elements
 
@@ -212,6 +212,14 @@ class Tensor:
         return _tensor(pointer, extents, element, None, buffer._live(), True)
 
     @property
+    def is_writable(self) -> bool:
+        """Whether operators may write to it."""
+        if self._writable is None:
+            array: Any = self.owner
+            return bool(array.flags.writeable)
+        return self._writable
+
+    @property
     def address(self) -> int:
         """Address of the first element."""
         return int(ffi.cast("uintptr_t", self._pointer))
@@ -263,20 +271,19 @@ ArrayLike: TypeAlias = Any  # numpy.ndarray, Tensor, or an object with __dlpack_
 
 def _tensor(
     pointer: ffi.CData, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None, owner: object,
-    is_writable: bool, parameter: str = "dtype",
+    writable: bool | None, parameter: str = "dtype",
 ) -> Tensor:  # fmt: skip
     tensor = Tensor.__new__(Tensor)
     tensor._pointer = pointer
     tensor._code = acl_dtype(dtype, parameter)
     tensor._items = shape
-    packing = _elements_per_item(tensor._code)
-    if packing > 1:
-        shape, strides = _unpacked(shape, strides, packing, parameter)
+    if tensor._code in _PACKINGS:
+        shape, strides = _unpacked(shape, strides, _PACKINGS[tensor._code], parameter)
     tensor.shape = shape
     tensor.dtype = dtype
     tensor.strides = strides
     tensor.owner = owner
-    tensor.is_writable = is_writable
+    tensor._writable = writable
     return tensor
 
 
@@ -319,7 +326,7 @@ def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
     except (BufferError, ValueError, TypeError):
         pointer = ffi.cast("void *", array.__array_interface__["data"][0])
         strides = _element_strides(array, parameter)
-    return _tensor(pointer, shape, dtype, strides, array, array.flags.writeable, parameter)
+    return _tensor(pointer, shape, dtype, strides, array, None, parameter)
 
 
 def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, dtype: DType | None) -> Tensor:
@@ -366,9 +373,9 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor) -> ffi
 
 def output_pointer(value: ArrayLike, parameter: str, spec: Spec) -> ffi.CData:
     """Give the address of an output; otherwise as `pointer_as_planned`."""
-    if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype:
+    if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype and value.flags.writeable:
         try:
-            return _from_buffer(value, require_writable=True)
+            return _from_buffer(value)
         except (BufferError, ValueError):
             pass
     return as_output(value, parameter, spec.shape, spec.dtype)._pointer
@@ -503,13 +510,13 @@ class Outline:
         """Describe a tensor."""
         if tensor is None:
             return None
-        form = self._form(tensor)
+        form = self._add(tensor)
         self._forms.append((form, -1))
         return form
 
     def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> object:  # noqa: ARG002 - likewise
         """Describe a list of tensors."""
-        form = tuple([self._form(tensor) for tensor in tensors])
+        form = tuple([self._add(tensor) for tensor in tensors])
         self._forms.append((form, len(form)))
         return form
 
@@ -526,7 +533,7 @@ class Outline:
             found.extend((position, member) for member in (range(members) if members >= 0 else (-1,)))
         return found
 
-    def _form(self, tensor: Tensor) -> tuple[object, ...]:
+    def _add(self, tensor: Tensor) -> tuple[object, ...]:
         shape = tensor.shape
         self.addresses.append(_NOWHERE if 0 in shape else tensor._pointer)
         return tensor._code, shape, tensor.strides
