@@ -15,10 +15,9 @@ from typing import Any
 
 from ._handles import destroy
 from ._lib import ffi, lib
-from ._process import on_device, reset_after_fork, use_device
-from .errors import check
+from ._process import call, on_device, reset_after_fork, use_device
 
-__all__ = ["drain", "keep", "release_finished"]
+__all__ = ["Keeping", "drain", "release_finished"]
 
 _Entry = tuple[int, Any, tuple[object, ...]]  # the device, the event on it, and what it guards
 
@@ -39,28 +38,46 @@ _registry = _Registry()
 reset_after_fork(_registry)
 
 
-def keep(stream: ffi.CData, *objects: object) -> None:
-    """Hold references until the stream has passed everything queued on it so far."""
-    release_finished()
-    device = use_device()
-    slot = ffi.new("aclrtEvent *")
+class Keeping:
+    """A context in which work is queued on a stream. The objects are held until the stream has passed that work.
+
+    They are held before the work is queued, and whatever interrupts the context: a queue computes in their memory.
+    """
+
+    __slots__ = ("_device", "_event", "_objects", "_stream")
+
+    def __init__(self, stream: ffi.CData, *objects: object) -> None:
+        self._stream = stream
+        self._objects = objects
+
+    def __enter__(self) -> None:
+        release_finished()
+        slot = ffi.new("aclrtEvent *")
+        call(_create_event, "aclrtCreateEventExWithFlag", slot)
+        self._device, self._event = use_device(), slot[0]
+        with _registry.lock:
+            _registry.entries.append((self._device, self._event, self._objects))
+            if not _registry.is_watched:
+                _registry.is_watched = True
+                # At exit, worker threads must be done before Python frees the arrays they use.
+                weakref.finalize(_registry, drain)
+
+    def __exit__(self, *exception: object) -> None:
+        if lib.aclrtRecordEvent(self._event, self._stream):
+            # The work was queued. Without an event the only safe moment to let go is when the stream is idle.
+            lib.aclrtSynchronizeStream(self._stream)
+            with _registry.lock:
+                done = [entry for entry in _registry.entries if entry[:2] == (self._device, self._event)]
+                for entry in done:
+                    _registry.entries.remove(entry)
+            _release(done)
+
+
+def _create_event(slot: ffi.CData) -> int:
     status = lib.aclrtCreateEventExWithFlag(slot, lib.ACL_EVENT_SYNC)
     if status == lib.ACL_ATTN_STATUS_UNBOUND:  # older CANN: an event that holds a hardware id while it lives
         status = lib.aclrtCreateEvent(slot)
-    check(status, "aclrtCreateEventExWithFlag")
-    event = slot[0]
-    status = lib.aclrtRecordEvent(event, stream)
-    if status:
-        # The call itself was queued. Without an event the only safe moment to let go is when the stream is idle.
-        lib.aclrtSynchronizeStream(stream)
-        destroy(device, lib.aclrtDestroyEvent, event)
-        return
-    with _registry.lock:
-        _registry.entries.append((device, event, objects))
-        if not _registry.is_watched:
-            _registry.is_watched = True
-            # At exit, worker threads must be done before Python frees the arrays they use.
-            weakref.finalize(_registry, drain)
+    return int(status)
 
 
 def release_finished() -> None:
@@ -80,15 +97,13 @@ def release_finished() -> None:
 
 
 def drain() -> None:
-    """Wait for all work in flight and let go of what it held."""
-    while True:
-        with _registry.lock:
-            entries, _registry.entries = list(_registry.entries), deque()
-        if not entries:
-            return
-        for device, event, _ in entries:
-            on_device(device, lib.aclrtSynchronizeEvent, event)
-        _release(entries)
+    """Wait for all work that is in flight now, and let go of what it held."""
+    with _registry.lock:
+        entries, _registry.entries = list(_registry.entries), deque()
+    for device, event, _ in entries:
+        if on_device(device, lib.aclrtSynchronizeEvent, event):  # never recorded: who queued the work was interrupted
+            on_device(device, lib.aclrtSynchronizeDevice)
+    _release(entries)
 
 
 def _release(entries: list[_Entry]) -> None:

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -141,6 +139,10 @@ def environment() -> Environment:
     >>> acl_attn.environment().problem
     ''
     """
+    # Here, because the two take longer to import than the rest of the package.
+    import platform
+    from importlib import metadata
+
     problem, libraries, searched, missing = "", [], [], []
     key = current_device()
     name = default_name() if key is None else NAMES[target_number(key)]
@@ -160,7 +162,7 @@ def environment() -> Environment:
         except AclAttnError as failure:  # its first use, such as a driver that refuses
             problem = str(failure)
     return Environment(
-        version=importlib.metadata.version("acl_attn"),
+        version=metadata.version("acl_attn"),
         library_version=text(lib.aclAttnGetVersion()) if has_host else "",
         target=name,
         problem=problem,
@@ -178,6 +180,6 @@ def environment() -> Environment:
         library=str(get_library()),
         python=platform.python_version(),
         machine=f"{platform.system()} {platform.machine()}",
-        packages={"numpy": np.__version__, **{name: importlib.metadata.version(name) for name in _PACKAGES[1:]}},
+        packages={"numpy": np.__version__, **{name: metadata.version(name) for name in _PACKAGES[1:]}},
         variables={name: os.environ[name] for name in _VARIABLES if name in os.environ},
     )

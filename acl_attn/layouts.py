@@ -36,13 +36,14 @@ class Layout:
         Whether all sequences share one token axis.
     """
 
-    __slots__ = ("_batch", "_heads", "_out", "_tokens", "is_packed", "name", "order", "out_order")
+    __slots__ = ("_batch", "_heads", "_out", "_rank", "_tokens", "is_packed", "name", "order", "out_order")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.order, self.out_order = (name.split("_") * 2)[:2]
         self.is_packed = "T" in self.order
         # Looked up once: reading a shape is on the path of every call.
+        self._rank = len(self.order)
         self._batch = self.order.find("B")
         self._tokens = self.order.find("T" if self.is_packed else "S")
         self._heads = self.order.find("N")
@@ -50,13 +51,13 @@ class Layout:
 
     def geometry(self, shape: tuple[int, ...], heads: int | None, parameter: str) -> Geometry:
         """Read an operand's shape; `heads` splits the last axis of BSH."""
-        order = self.order
-        if len(shape) != len(order):
+        if len(shape) != self._rank:
+            order = self.order
             fix = "choose the layout that fits" if parameter == "query" else ""
             rule = "COM-S-14" if parameter == "query" else "COM-S-15"
             expected = f"rank {len(order)} for layout {self.name} ({_axes(order)})"
             raise invalid(parameter, expected, f"shape {shape}", fix, rule)
-        if order == "BSH":
+        if self._heads < 0:  # BSH
             if heads is None or heads <= 0:
                 expected = f"the number of heads of {parameter} (layout BSH does not tell)"
                 raise invalid("num_heads", expected, heads, rule="COM-S-01")

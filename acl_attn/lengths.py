@@ -53,6 +53,13 @@ class Lengths:
             raise invalid(f"lengths[{position}]", "a length of at least 0", lengths[position])
 
     @classmethod
+    def _known(cls, lengths: tuple[int, ...]) -> Lengths:
+        """Take what has been read already, and has nothing negative."""
+        known = cls.__new__(cls)
+        known.__dict__["per_sequence"] = lengths
+        return known
+
+    @classmethod
     def from_lengths(cls, lengths: Iterable[int]) -> Lengths:
         """Take plain lengths, one a sequence.
 
@@ -156,13 +163,13 @@ def as_lengths(value: LengthsLike, batch: int, parameter: str, derived: str) -> 
         length = integer(value, parameter)
         if length < 0:
             raise invalid(parameter, "a length of at least 0", length)
-        lengths = Lengths((length,) * batch)
+        lengths = Lengths._known((length,) * batch)
     else:
         found = _integers(value, parameter)
         if found and min(found) < 0:
             negative = _first_negative(found)
             raise invalid(f"{parameter}[{negative}]", "a length of at least 0", found[negative])
-        lengths = Lengths(found)
+        lengths = Lengths._known(found)
     if lengths.batch != batch:
         fix = "give one length for each sequence, or a single int for all"
         plain = lengths.per_sequence

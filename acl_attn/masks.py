@@ -243,6 +243,10 @@ class Mask:
         FiaMask
             Sparse mode, tokens and mask tensor.
         """
+        return self._fia
+
+    @functools.cached_property
+    def _fia(self) -> FiaMask:
         if self.hidden is not None:
             return FiaMask(1, UNBOUNDED_TOKENS, UNBOUNDED_TOKENS, self.hidden)
         if self.is_full:

@@ -8,11 +8,12 @@ the vendor's library would break off at are asked before it is called.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._inflight import keep
+from ._inflight import Keeping
 from ._lib import ffi, lib, selected
 from ._process import regain_device
 from ._targets import CANN, HOST, current_target, target_number
@@ -44,22 +45,23 @@ def run_placed(call: Call, queue: ffi.CData, device: int, cache: WorkspaceCache)
 def _run(call: Call, arguments: list[Any], handles: StagedHandles, queue: ffi.CData, cache: WorkspaceCache) -> None:
     waits = queue == ffi.NULL
     allocate = cache.borrow if waits else new_buffer
-    placement = Placement(((operand, operand.tensor._pointer) for operand in handles.operands), allocate)
-    set_addresses(handles.operands, placement.addresses)
-    size, executor = phase_one(call, arguments)
-    try:
-        placement.upload(queue)
-        workspace = allocate(size)
-    except BaseException:
-        lib.aclDestroyAclOpExecutor(executor)
-        raise
-    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-    _launch(call, pointer, size, executor, queue, placement)
+    held: list[object] = [call.operands()]
+    with contextlib.nullcontext() if waits else Keeping(queue, held):
+        placement = Placement(((operand, operand.tensor._pointer) for operand in handles.operands), allocate)
+        set_addresses(handles.operands, placement.addresses)
+        size, executor = phase_one(call, arguments)
+        try:
+            workspace = allocate(size)
+            held += workspace, placement.arena
+            placement.upload(queue)
+        except BaseException:
+            lib.aclDestroyAclOpExecutor(executor)
+            raise
+        pointer = ffi.NULL if workspace is None else pointer_of(workspace)
+        _launch(call, pointer, size, executor, queue, placement)
     if waits:
         cache.give_back(workspace)
         cache.give_back(placement.arena)
-    else:
-        keep(queue, call.operands(), workspace, placement.arena)
 
 
 def _launch(
@@ -71,11 +73,7 @@ def _launch(
         raise error(status, call.operator.name, call.parameter_names)
     if queue == ffi.NULL:
         check(lib.aclrtSynchronizeStream(queue), "aclrtSynchronizeStream")
-    try:
-        placement.download(queue)
-    except BaseException:
-        lib.aclrtSynchronizeStream(queue)  # the call itself runs, in memory that is about to be let go
-        raise
+    placement.download(queue)
 
 
 def new_buffer(nbytes: int) -> Buffer | None:
@@ -115,12 +113,10 @@ class PlacedPrepared:
     ----------
     executor : ffi.CData
         Null if the vendor's operator has no repeatable one.
-    arena : Buffer or None
-        Where arrays lie that all runs share, such as block tables.
     """
 
     __slots__ = (
-        *("__weakref__", "_arguments", "_fixed", "_handles", "_operands", "_places", "arena", "executor", "finalizer"),
+        *("__weakref__", "_arguments", "_fixed", "_handles", "_operands", "_places", "executor", "finalizer"),
         "workspace_bytes",
     )
 
@@ -145,7 +141,6 @@ class PlacedPrepared:
         self._operands = [handles.find(self._arguments[slot.argument], slot.member) for slot in slots]
         kept = [operand for operand in handles.operands if operand not in self._operands]
         self._fixed = Placement(((operand, operand.tensor._pointer) for operand in kept), new_buffer)
-        self.arena = self._fixed.arena
         set_addresses(kept, self._fixed.addresses)
         set_addresses(self._operands, [placeholder_address() for _ in self._operands])
 
@@ -156,9 +151,11 @@ class PlacedPrepared:
         workspace: ffi.CData,
         queue: ffi.CData,
         allocate: Callable[[int], Buffer | None],
-    ) -> Placement:
-        """Run with operands that are at `pointers`, in the slots' order. Gives what the stream needs meanwhile."""
+        held: list[object],
+    ) -> None:
+        """Run with operands at `pointers`, in the slots' order. What the stream needs meanwhile joins `held`."""
         placement = Placement(zip(self._operands, pointers, strict=True), allocate)
+        held += placement.arena, self._fixed.arena
         addresses, executor = placement.addresses, self.executor
         if executor == ffi.NULL:
             set_addresses(self._operands, addresses)
@@ -174,4 +171,3 @@ class PlacedPrepared:
                 lib.aclDestroyAclOpExecutor(executor)
             raise
         _launch(call, workspace, self.workspace_bytes, executor, queue, placement)
-        return placement

@@ -9,6 +9,7 @@ in addresses.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence, Set
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._handles import Closing
-from ._inflight import keep
+from ._inflight import Keeping
 from ._lib import ffi, lib
 from ._process import borrowed_device, is_current, on_device, regain_device, reset_after_fork, use_device
 from ._targets import NAMES, has_own_memory, target_number
@@ -66,35 +67,45 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     prepared = kept.take(form)
     if prepared is None:
         prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)], current)
+        kept.add(form, prepared)
     try:
         if queue == ffi.NULL:
-            status = _run_now(prepared, outline.addresses, device)
+            workspace = workspace_cache.borrow(prepared.workspace_bytes)
+            failure = _run_now(prepared, call, outline.addresses, _start_of(workspace), device)
+            workspace_cache.give_back(workspace)
         else:
-            status = _enqueue(prepared, call, outline.addresses, queue)
+            workspace = workspace_of_stream(queue, prepared.workspace_bytes)
+            with Keeping(queue, call.operands(), workspace):
+                failure = _enqueue(prepared, call, outline.addresses, _start_of(workspace), queue)
     finally:
-        kept.give_back(form, prepared)
-    if status:
-        raise error(status, call.operator.name, call.parameter_names)
+        prepared.in_use.release()
+    if failure:
+        raise failure
 
 
-def _run_now(prepared: Prepared, addresses: list[ffi.CData], device: int | None) -> int:
+def _start_of(workspace: Buffer | None) -> ffi.CData:
+    return ffi.NULL if workspace is None else pointer_of(workspace)
+
+
+def _run_now(
+    prepared: Prepared, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, device: int | None
+) -> AclAttnError | None:
     size = prepared.workspace_bytes
-    workspace = workspace_cache.borrow(size)
-    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-    status = prepared.run(addresses, pointer, size)
-    if status and regain_device(device):
-        status = prepared.run(addresses, pointer, size)
-    workspace_cache.give_back(workspace)
-    return status
-
-
-def _enqueue(prepared: Prepared, call: Call, addresses: list[ffi.CData], queue: ffi.CData) -> int:
-    workspace = workspace_of_stream(queue, prepared.workspace_bytes)
-    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-    status = prepared.enqueue(call, addresses, pointer, queue)
+    status = prepared.run(addresses, workspace, size)
     if not status:
-        keep(queue, call.operands(), workspace)
-    return status
+        return None
+    failure = error(status, call.operator.name, call.parameter_names)
+    if not regain_device(device):
+        return failure
+    status = prepared.run(addresses, workspace, size)
+    return error(status, call.operator.name, call.parameter_names) if status else None
+
+
+def _enqueue(
+    prepared: Prepared, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, queue: ffi.CData
+) -> AclAttnError | None:
+    status = prepared.enqueue(call, addresses, workspace, queue)
+    return error(status, call.operator.name, call.parameter_names) if status else None
 
 
 def _run_unkept(call: Call, queue: ffi.CData, device: int | None) -> None:
@@ -118,13 +129,12 @@ def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> AclAttnE
     except BaseException:
         lib.aclDestroyAclOpExecutor(executor)
         raise
-    pointer = ffi.NULL if workspace is None else pointer_of(workspace)
-    status = _launch(call, pointer, size, executor, queue)
+    with contextlib.nullcontext() if waits else Keeping(queue, call.operands(), workspace):
+        status = _launch(call, _start_of(workspace), size, executor, queue)
+        failure = error(status, call.operator.name, call.parameter_names) if status else None
     if waits:
         workspace_cache.give_back(workspace)
-    elif not status:
-        keep(queue, call.operands(), workspace)
-    return error(status, call.operator.name, call.parameter_names) if status else None
+    return failure
 
 
 def _launch(call: Call, workspace: ffi.CData, size: int, executor: ffi.CData, queue: ffi.CData) -> int:
@@ -230,57 +240,53 @@ class OperatorPlan(Closing):
         if stream is not None:
             return self._enqueue(pointers, held, stream, workspace)
         with self._lock:
-            prepared = self._live()
+            prepared = self._prepared or self._live()
             size = prepared.workspace_bytes
             scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size, device)
-            status = prepared.run(pointers, scratch, size)
-            if status:
-                failure = self._error(status)
-                if not regain_device(self._device):
-                    raise failure
-                status = prepared.run(pointers, scratch, size)
-        if status:
-            raise self._error(status)
+            failure = _run_now(prepared, self._call, pointers, scratch, device)
+        if failure:
+            raise failure
         return None
 
     def _enqueue(
         self, pointers: list[ffi.CData], held: object, stream: StreamLike, workspace: ArrayLike | None
     ) -> None:
         queue = stream_pointer(stream)
-        call = self._call
-        with self._lock:
-            prepared = self._live()
-            scratch, pointer = self._workspace_on(queue, prepared.workspace_bytes, workspace)
-            status = prepared.enqueue(call, pointers, pointer, queue)
-        if status:
-            raise self._error(status)
         # Not the plan: work in flight has its own copy of what it needs from the executor.
-        keep(queue, held, pointers, call.operands(), scratch, workspace)
+        kept_alive = [held, pointers, workspace]
+        # Letting go of finished work may run any finalizer: not under the lock.
+        with Keeping(queue, kept_alive), self._lock:
+            prepared, call = self._live(), self._call
+            scratch, start = self._workspace_on(queue, prepared.workspace_bytes, workspace)
+            kept_alive += call.operands(), scratch
+            failure = _enqueue(prepared, call, pointers, start, queue)
+        if failure:
+            raise failure
 
     def _run_placed(
         self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None
     ) -> None:
         """Run on a device with memory of its own."""
-        queue, call = ffi.NULL if stream is None else stream_pointer(stream), self._call
-        with self._lock:
-            prepared = self._live()
-            scratch, pointer = self._workspace_on(queue, prepared.workspace_bytes, workspace)
-            # Runs in flight on several streams do not share an arena; those that are waited for have the plan's.
-            allocate = self._own_arena if stream is None else new_buffer
-            placement = prepared.run(call, pointers, pointer, queue, allocate)
-        if stream is not None:
-            keep(queue, held, pointers, call.operands(), scratch, workspace, placement.arena, prepared.arena)
+        queue = ffi.NULL if stream is None else stream_pointer(stream)
+        # Runs in flight on several streams do not share an arena; those that are waited for have the plan's.
+        allocate = self._own_arena if stream is None else new_buffer
+        kept_alive = [held, pointers, workspace]
+        with contextlib.nullcontext() if stream is None else Keeping(queue, kept_alive), self._lock:
+            prepared, call = self._live(), self._call
+            scratch, start = self._workspace_on(queue, prepared.workspace_bytes, workspace)
+            kept_alive += call.operands(), scratch
+            prepared.run(call, pointers, start, queue, allocate, kept_alive)
 
     def _workspace_on(
         self, queue: ffi.CData, size: int, workspace: ArrayLike | None
     ) -> tuple[Buffer | None, ffi.CData]:
-        """Give the workspace of a run, and what has to be kept for it."""
+        """Give the workspace of a run, with what has to be kept for it."""
         if workspace is not None:
             return None, _foreign_workspace(workspace, size, self._device)
         if queue == ffi.NULL:
             return None, self._own_workspace(size)
         scratch = workspace_of_stream(queue, size)
-        return scratch, ffi.NULL if scratch is None else pointer_of(scratch)
+        return scratch, _start_of(scratch)
 
     def _own_arena(self, size: int) -> Buffer | None:
         if size and (self._arena is None or self._arena.nbytes < size):
@@ -294,15 +300,13 @@ class OperatorPlan(Closing):
             expected, got = (NAMES[target_number(key)] for key in (self._device, device))
             raise invalid("stream", f"a stream of target {expected!r}, as the plan's", f"one of {got!r}")
 
-    def _error(self, status: int) -> AclAttnError:
-        return error(status, self._call.operator.name, self._call.parameter_names)
-
     def _own_workspace(self, size: int) -> ffi.CData:
-        if size == 0:
-            return ffi.NULL
-        if self._workspace is None or self._workspace.nbytes < size:
-            self._workspace = Buffer(size)
-        return pointer_of(self._workspace)
+        own = self._workspace
+        if own is None or own.nbytes < size:
+            if size == 0:
+                return ffi.NULL
+            self._workspace = own = Buffer(size)
+        return pointer_of(own)
 
 
 def _foreign_workspace(workspace: ArrayLike, size: int, device: int) -> ffi.CData:

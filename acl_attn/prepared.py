@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -129,7 +131,10 @@ def places_of(call: Call, arguments: Sequence[Any], slots: Sequence[Slot]) -> tu
 class Prepared:
     """A repeatable executor, with the handles that it may look at until it is destroyed, and where addresses go."""
 
-    __slots__ = ("__weakref__", "_arguments", "_handles", "count", "executor", "finalizer", "places", "workspace_bytes")
+    __slots__ = (
+        *("__weakref__", "_arguments", "_handles", "count", "executor", "finalizer", "in_use", "places"),
+        "workspace_bytes",
+    )
 
     def __init__(self, call: Call, slots: Sequence[Slot], device: int) -> None:
         handles = HandleSet()
@@ -141,6 +146,7 @@ class Prepared:
             raise
         self.finalizer = weakref.finalize(self, destroy_executor, device, self.executor, handles)
         check(lib.aclSetAclOpExecutorRepeatable(self.executor), "aclSetAclOpExecutorRepeatable")
+        self.in_use = threading.Lock()
         self._arguments = arguments  # the strings, which the executor may look at
         self.count = len(slots)
         self.places, self._handles = places_of(call, arguments, slots)
@@ -159,34 +165,36 @@ class Kept:
     """Executors that wait for another call of the same form, so that it need not be checked and prepared again.
 
     Everything that phase one looks at is part of the form: what `Outline` makes of the call, and the library's
-    settings. What it does not look at, such as addresses and what tensors hold, each run looks at itself. Who takes one
-    has it alone, until it is given back.
+    settings. What it does not look at, such as addresses and what tensors hold, each run looks at itself.
     """
 
     _MOST = 16
 
     def __init__(self) -> None:
-        self._idle: dict[object, Prepared] = {}  # the longest unused one first
+        self._known: dict[object, Prepared] = {}  # the oldest first
+        weakref.finalize(self, _destroy_unused, self._known)  # at exit
 
     def take(self, form: object) -> Prepared | None:
-        """Hand out an executor for calls of this form."""
-        return self._idle.pop(form, None)
+        """Hand out an executor for calls of this form, to be used by the caller alone until it is given back."""
+        prepared = self._known.get(form)
+        return prepared if prepared is not None and prepared.in_use.acquire(False) else None
 
-    def give_back(self, form: object, prepared: Prepared) -> None:
-        """Keep an executor for the next call of this form."""
-        if self._idle.setdefault(form, prepared) is not prepared:  # another thread made the same call
-            prepared.finalizer()
-        if len(self._idle) > self._MOST:
-            self._drop_oldest()
+    def add(self, form: object, prepared: Prepared) -> None:
+        """Keep an executor, which the caller uses first, for calls of this form. What it displaces goes when unused."""
+        prepared.in_use.acquire()
+        prepared.finalizer.atexit = False  # a daemon thread may be using it even then
+        self._known[form] = prepared
+        if len(self._known) > self._MOST:
+            with contextlib.suppress(KeyError, RuntimeError, StopIteration):  # another thread drops one as well
+                del self._known[next(iter(self._known))]
 
     def clear(self) -> None:
-        """Destroy what waits here."""
-        while self._idle:
-            self._drop_oldest()
+        """Destroy what is not in use."""
+        _destroy_unused(self._known)
 
-    def _drop_oldest(self) -> None:
-        try:
-            oldest = self._idle.pop(next(iter(self._idle)))
-        except (KeyError, RuntimeError, StopIteration):
-            return  # another thread was faster
-        oldest.finalizer()
+
+def _destroy_unused(known: dict[object, Prepared]) -> None:
+    for prepared in list(known.values()):
+        if prepared.in_use.acquire(False):  # for ever: nobody shall take it any more
+            prepared.finalizer()
+    known.clear()

@@ -123,14 +123,14 @@ class Tensor:
     6.0
     """
 
-    __slots__ = ("_code", "_items", "_memory", "_pointer", "dtype", "is_writable", "owner", "shape", "strides")
+    __slots__ = ("_code", "_items", "_memory", "_pointer", "_writable", "dtype", "owner", "shape", "strides")
 
     shape: tuple[int, ...]
     dtype: DType
     strides: tuple[int, ...] | None
     owner: object
-    is_writable: bool
     _pointer: ffi.CData  # of type char * to an array of the program's, else of type void *
+    _writable: bool | None  # None: the owner is an array, which knows
     _code: int  # the aclDataType
     _items: tuple[int, ...]  # shape of an array, whose items may hold several elements
     _memory: int  # key of the device that it belongs to, or one of the numbers below 0
@@ -225,6 +225,14 @@ class Tensor:
         return _tensor(pointer, extents, element, None, allocation, True, memory=allocation.device)
 
     @property
+    def is_writable(self) -> bool:
+        """Whether operators may write to it."""
+        if self._writable is None:
+            array: Any = self.owner
+            return bool(array.flags.writeable)
+        return self._writable
+
+    @property
     def address(self) -> int:
         """Address of the first element."""
         return int(ffi.cast("uintptr_t", self._pointer))
@@ -280,21 +288,20 @@ ArrayLike: TypeAlias = Any  # numpy.ndarray, Tensor, or an object with __dlpack_
 
 def _tensor(
     pointer: ffi.CData, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None, owner: object,
-    is_writable: bool, parameter: str = "dtype", memory: int = ARRAY,
+    writable: bool | None, parameter: str = "dtype", memory: int = ARRAY,
 ) -> Tensor:  # fmt: skip
     tensor = Tensor.__new__(Tensor)
     tensor._pointer = pointer
     tensor._code = acl_dtype(dtype, parameter)
     tensor._items = shape
-    packing = _elements_per_item(tensor._code)
-    if packing > 1:
-        shape, strides = _unpacked(shape, strides, packing, parameter)
+    if tensor._code in _PACKINGS:
+        shape, strides = _unpacked(shape, strides, _PACKINGS[tensor._code], parameter)
     tensor.shape = shape
     tensor.dtype = dtype
     tensor.strides = strides
     tensor.owner = owner
     tensor._memory = memory
-    tensor.is_writable = is_writable
+    tensor._writable = writable
     return tensor
 
 
@@ -337,7 +344,7 @@ def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
     except (BufferError, ValueError, TypeError):
         pointer = ffi.cast("char *", array.__array_interface__["data"][0])
         strides = _element_strides(array, parameter)
-    return _tensor(pointer, shape, dtype, strides, array, array.flags.writeable, parameter)
+    return _tensor(pointer, shape, dtype, strides, array, None, parameter)
 
 
 def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, dtype: DType | None) -> Tensor:
@@ -390,9 +397,9 @@ def _pointer_for(tensor: Tensor, parameter: str, device: int) -> ffi.CData:
 
 def output_pointer(value: ArrayLike, parameter: str, spec: Spec, device: int) -> ffi.CData:
     """Give the address of an output; otherwise as `pointer_as_planned`."""
-    if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype:
+    if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype and value.flags.writeable:
         try:
-            return _from_buffer(value, require_writable=True)
+            return _from_buffer(value)
         except (BufferError, ValueError):
             pass
     return _pointer_for(as_output(value, parameter, spec.shape, spec.dtype), parameter, device)
@@ -538,7 +545,7 @@ class Outline:
         """Describe a tensor."""
         if tensor is None:
             return None
-        form = self._form(tensor, parameter)
+        form = self._add(tensor, parameter)
         self._forms.append((form, -1))
         return form
 
@@ -546,7 +553,7 @@ class Outline:
 
     def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> object:
         """Describe a list of tensors."""
-        form = tuple([self._form(tensor, parameter) for tensor in tensors])
+        form = tuple([self._add(tensor, parameter) for tensor in tensors])
         self._forms.append((form, len(form)))
         return form
 
@@ -563,7 +570,7 @@ class Outline:
             found.extend((position, member) for member in (range(members) if members >= 0 else (-1,)))
         return found
 
-    def _form(self, tensor: Tensor, parameter: str) -> tuple[object, ...]:
+    def _add(self, tensor: Tensor, parameter: str) -> tuple[object, ...]:
         if tensor._memory >= 0:
             check_device(tensor, parameter, use_device())
         shape = tensor.shape

@@ -9,16 +9,20 @@ from collections.abc import Iterable
 from typing import Any, TypeGuard, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import invalid, type_name, wrong_type
 
-__all__ = ["are_integers", "flag", "instance", "integer", "integers", "number"]
+__all__ = ["are_integers", "as_array", "flag", "instance", "integer", "integers", "number"]
 
 _PLAIN = {int}
+_NO_NUMBERS = "OSUMm"  # kinds of dtypes: objects, texts, dates
 
 
 def integer(value: object, parameter: str) -> int:
     """Read an integer of 64 bits."""
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return value
     if isinstance(value, (bool, np.bool_)):
         raise wrong_type(parameter, "an int", type_name(value))
     try:
@@ -48,6 +52,8 @@ def are_integers(values: tuple[object, ...]) -> TypeGuard[tuple[int, ...]]:
 
 def number(value: object, parameter: str) -> float:
     """Read a real number."""
+    if type(value) is float:
+        return value
     if isinstance(value, (bool, np.bool_, str, bytes)):
         raise wrong_type(parameter, "a number", type_name(value))
     try:
@@ -56,6 +62,20 @@ def number(value: object, parameter: str) -> float:
         raise invalid(parameter, "a number that a float can hold", "a larger one") from None
     except (TypeError, ValueError):
         raise wrong_type(parameter, "a number", type_name(value)) from None
+
+
+def as_array(values: object, parameter: str) -> npt.NDArray[Any]:
+    """Read an array-like of numbers; nested sequences of different lengths are none."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError, BufferError, RuntimeError):
+        is_nested = isinstance(values, (list, tuple))
+        got = "nested sequences of different lengths" if is_nested else f"{type_name(values)} that NumPy refuses"
+        raise wrong_type(parameter, "an array-like", got) from None
+    if array.dtype.kind in _NO_NUMBERS:
+        got = f"dtype {array.dtype}" if isinstance(values, np.ndarray) else type_name(values)
+        raise wrong_type(parameter, "an array-like of numbers", got)
+    return array
 
 
 def flag(value: object, parameter: str) -> bool:

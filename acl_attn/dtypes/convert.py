@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
+from ..values import as_array
 from .acl import as_dtype, dtype_name
 from .carriers import float4_e2m1fn_x2, hifloat8, int4_x2
 from .hifloat8_codes import decode_hifloat8, encode_hifloat8
@@ -64,7 +65,7 @@ def encode(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     >>> encode([0.4, 2.5, 1000.0], "int8").tolist()
     [0, 2, 127]
     """
-    target, numbers = _known(dtype), _floating(np.asarray(values))
+    target, numbers = _known(dtype), _floating(as_array(values, "values"))
     if target == hifloat8:
         return encode_hifloat8(numbers)
     if target == _E4M3:
@@ -97,7 +98,7 @@ def decode(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     >>> decode(encode([[1.0, -3.0], [0.5, 6.0]], "float4_e2m1fn_x2")).tolist()
     [[1.0, -3.0], [0.5, 6.0]]
     """
-    known = np.asarray(array)
+    known = as_array(array, "array")
     if known.dtype == hifloat8:
         return decode_hifloat8(known)
     if known.dtype == int4_x2:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, wrong_type
+from ..values import as_array
 from .carriers import hifloat8
 
 __all__ = ["decode_hifloat8", "encode_hifloat8"]
@@ -41,7 +42,7 @@ def decode_hifloat8(codes: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     >>> decode_hifloat8(np.array([0x08, 0x17, 0x6E, 0x01], np.uint8)).tolist()
     [1.0, 3.75, 32768.0, 2.384185791015625e-07]
     """
-    array = np.asarray(codes)
+    array = as_array(codes, "codes")
     if array.dtype not in (hifloat8, np.uint8):
         raise wrong_type("codes", "dtype hifloat8 or uint8", f"dtype {array.dtype}")
     numbers: npt.NDArray[np.float32] = _numbers()[array.view(np.uint8)]
@@ -80,7 +81,7 @@ def encode_hifloat8(
         raise invalid("rounding", "'nearest' or 'hybrid'", repr(rounding))
     if overflow not in ("saturate", "infinity"):
         raise invalid("overflow", "'saturate' or 'infinity'", repr(overflow))
-    numbers = np.asarray(values)
+    numbers = as_array(values, "values")
     numbers = numbers if numbers.dtype == np.float64 and rounding == "nearest" else numbers.astype(np.float32)
     size = np.abs(numbers)
     if rounding == "hybrid":

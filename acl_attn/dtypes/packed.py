@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, wrong_type
+from ..values import as_array
 from .carriers import float4_e2m1fn_x2, int4_x2
 
 __all__ = ["pack_float4", "pack_int4", "unpack_float4", "unpack_int4"]
@@ -36,7 +37,7 @@ def pack_int4(values: npt.ArrayLike, *, dtype: npt.DTypeLike = int4_x2) -> npt.N
     >>> pack_int4([1, -1, 7, -8]).view("uint8").tolist()
     [241, 135]
     """
-    array: npt.NDArray[Any] = np.asarray(values)
+    array: npt.NDArray[Any] = as_array(values, "values")
     if array.dtype == ml_dtypes.int4:
         array = array.astype(np.int8)
     if array.dtype.kind not in "iu":
@@ -63,7 +64,7 @@ def unpack_int4(packed: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
     ndarray of int8
         Integers of -8 to 7.
     """
-    array = np.asarray(packed)
+    array = as_array(packed, "packed")
     if array.dtype not in (int4_x2, np.dtype(np.int32)):
         raise wrong_type("packed", "dtype int4_x2 or int32", f"dtype {array.dtype}")
     integers: npt.NDArray[np.int8] = (_unpack(array) ^ 8).astype(np.int8) - np.int8(8)
@@ -88,7 +89,7 @@ def pack_float4(values: npt.ArrayLike) -> npt.NDArray[Any]:
     >>> pack_float4([0.5, -6.0]).view("uint8").tolist()
     [241]
     """
-    array: npt.NDArray[Any] = np.asarray(values)
+    array: npt.NDArray[Any] = as_array(values, "values")
     codes = array
     if array.dtype != ml_dtypes.float4_e2m1fn:
         codes = array.astype(ml_dtypes.float4_e2m1fn)
@@ -113,7 +114,7 @@ def unpack_float4(packed: npt.NDArray[Any]) -> npt.NDArray[Any]:
     ndarray of ml_dtypes.float4_e2m1fn
         One element an item.
     """
-    array = np.asarray(packed)
+    array = as_array(packed, "packed")
     if array.dtype != float4_e2m1fn_x2:
         raise wrong_type("packed", "dtype float4_e2m1fn_x2", f"dtype {array.dtype}")
     return _unpack(array).view(ml_dtypes.float4_e2m1fn)

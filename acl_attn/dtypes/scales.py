@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, wrong_type
+from ..values import as_array
 
 __all__ = ["decode_scale_words", "encode_e8m0", "encode_scale_words"]
 
@@ -33,7 +34,7 @@ def encode_e8m0(scales: npt.ArrayLike) -> npt.NDArray[Any]:
     >>> encode_e8m0([1.0, 0.3, 7.9]).astype("float32").tolist()
     [1.0, 0.25, 4.0]
     """
-    numbers = np.asarray(scales).astype(np.float64)
+    numbers = as_array(scales, "scales").astype(np.float64)
     if not (numbers > 0).all() or np.isinf(numbers).any():
         raise invalid("scales", "positive finite numbers", "others")
     exponents = np.clip(np.frexp(numbers)[1] - 1, -127, 127)
@@ -54,7 +55,7 @@ def encode_scale_words(scales: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     ndarray of uint64
         Words whose lower half is the fp32 number. The device drops its last 13 bits.
     """
-    return np.asarray(scales).astype(np.float32).view(np.uint32).astype(np.uint64)
+    return as_array(scales, "scales").astype(np.float32).view(np.uint32).astype(np.uint64)
 
 
 def decode_scale_words(words: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -70,7 +71,7 @@ def decode_scale_words(words: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     ndarray of float32
         The scales, cut to the upper 19 bits of fp32.
     """
-    array: npt.NDArray[Any] = np.asarray(words)
+    array: npt.NDArray[Any] = as_array(words, "words")
     if array.dtype == np.uint64:
         bits: npt.NDArray[np.uint32] = (array & np.uint64(0xFFFFFFFF)).astype(np.uint32)
     elif array.dtype == np.float32:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..dtypes import DType, as_dtype, decode, dtype_name, encode, int4_x2, unpack_int4
 from ..errors import invalid, wrong_type
 from ..lengths import Lengths, LengthsLike, as_lengths
+from ..values import as_array
 from .axes import Axes, find_axes
 from .modes import GROUP, AntiquantMode, as_mode, check_dtype
 from .scale_shapes import ScaleShape
@@ -125,12 +126,12 @@ def quantize(
     if asymmetric and stored_dtype not in (np.dtype(np.int8), int4_x2):
         raise invalid("asymmetric", "False: only integers have offsets", f"True and dtype {dtype_name(stored_dtype)}")
     _check_storage(chosen, axes)
-    array = np.asarray(values)
+    array = as_array(values, "values")
     if offset is not None and (scale is None or not asymmetric):
         raise invalid("offset", "None, or a scale too and asymmetric=True", "an array")
     if asymmetric and scale is not None and offset is None:
         raise invalid("offset", "an array, as asymmetric is True and scale is given", None)
-    numbers = axes.split(as_floats(array), "values")
+    numbers = axes.split(as_floats(array, "values"), "values")
     known = _known_lengths(axes, numbers, lengths)
     is_token = _is_token(axes, numbers, known)
     shape = _scale_shape(chosen, axes, numbers, known)
@@ -141,10 +142,10 @@ def quantize(
         scale = shape.to_operator(factor, 1.0, scale_tokens)
         offset = None if shift is None else shape.to_operator(shift, 0.0, scale_tokens)
     else:
-        factor = shape.to_axes(np.asarray(scale), "scale")
+        factor = shape.to_axes(as_array(scale, "scale"), "scale")
         if not (factor > 0).all():
             raise invalid("scale", "positive numbers", "others")
-        shift = None if offset is None else shape.to_axes(np.asarray(offset), "offset")
+        shift = None if offset is None else shape.to_axes(as_array(offset, "offset"), "offset")
     steps = _grouped(numbers, chosen) / factor.astype(numbers.dtype)
     if shift is not None:
         steps -= shift.astype(numbers.dtype)
@@ -200,14 +201,14 @@ def dequantize(
     """
     chosen, axes = as_mode(mode, "mode"), find_axes(layout, num_heads)
     _check_storage(chosen, axes)
-    array = np.asarray(values)
+    array = as_array(values, "values")
     stored = unpack_int4(array).astype(np.float32) if array.dtype == np.int32 else decode(array)
     common = axes.split(stored, "values")
     known = _known_lengths(axes, common, lengths)
     numbers = _grouped(common, chosen)
     shape = _scale_shape(chosen, axes, common, known)
-    factor = shape.to_axes(np.asarray(scale), "scale")
-    shift = None if offset is None else shape.to_axes(np.asarray(offset), "offset")
+    factor = shape.to_axes(as_array(scale, "scale"), "scale")
+    shift = None if offset is None else shape.to_axes(as_array(offset, "offset"), "offset")
     round_ = _rounding(rounded_to)
     if chosen != AntiquantMode.PER_TOKEN_GROUP:  # a power of two is not rounded, though fp16 may not hold it
         factor = round_(factor)

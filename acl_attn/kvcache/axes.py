@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
+from ..values import as_array
 
 __all__ = ["Axes", "find_axes", "from_nz", "to_nz"]
 
@@ -86,7 +87,7 @@ def to_nz(cache: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     ndarray, shape (blocks, num_heads, head_dim / width, block_size, width)
         A copy.
     """
-    array = np.asarray(cache)
+    array = as_array(cache, "cache")
     if array.ndim != 4 or not width or array.shape[3] % width:
         raise invalid("cache", f"shape (blocks, num_heads, block_size, head_dim) with chunks of {width}", array.shape)
     chunks = array.reshape(*array.shape[:3], array.shape[3] // width, width)
@@ -106,7 +107,7 @@ def from_nz(cache: npt.NDArray[Any]) -> npt.NDArray[Any]:
     ndarray, shape (blocks, num_heads, block_size, head_dim)
         A copy.
     """
-    array = np.asarray(cache)
+    array = as_array(cache, "cache")
     if array.ndim != 5:
         raise invalid("cache", "rank 5 (blocks, num_heads, chunks, block_size, width)", f"shape {array.shape}")
     blocks, heads, chunks, size, width = array.shape

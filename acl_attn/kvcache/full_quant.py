@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..dtypes import DType, as_dtype, dtype_name, encode, hifloat8
 from ..errors import invalid
+from ..values import as_array
 from .axes import find_axes
 from .scaling import as_floats, symmetric_scale
 
@@ -129,7 +130,7 @@ def quantize_mla(
     target = as_dtype(dtype)
     if target not in (_INT8, _E4M3, hifloat8):
         raise invalid("dtype", "int8, float8_e4m3fn or hifloat8", dtype_name(target))
-    numbers, rope = np.asarray(query), np.asarray(query_rope)
+    numbers, rope = as_array(query, "query"), as_array(query_rope, "query_rope")
     by_head = [numbers, rope]
     if num_heads is not None:
         if num_heads < 1 or any(array.shape[-1] % num_heads for array in by_head):
@@ -144,7 +145,7 @@ def quantize_mla(
         codes.reshape(numbers.shape),
         key_codes,
         divided.reshape(rope.shape).astype(ml_dtypes.bfloat16),
-        np.asarray(key_rope).astype(ml_dtypes.bfloat16),
+        as_array(key_rope, "key_rope").astype(ml_dtypes.bfloat16),
         q_scale[..., 0],
         k_scale.reshape(1),
         k_scale.reshape(1),
@@ -189,7 +190,7 @@ def quantize_gqa_fp8(query: npt.ArrayLike, key: npt.ArrayLike, value: npt.ArrayL
     >>> made.dequant_scale_query.shape, made.key_antiquant_scale.shape, made.value_antiquant_scale.shape
     ((4, 6), (2, 1, 128), (1,))
     """
-    q, k, v = np.asarray(query), np.asarray(key), np.asarray(value)
+    q, k, v = as_array(query, "query"), as_array(key, "key"), as_array(value, "value")
     if q.ndim != 3:
         raise invalid("query", "rank 3 (num_heads, tokens, head_dim)", f"shape {q.shape}")
     axes = find_axes("BnNBsD", None)
@@ -205,7 +206,7 @@ def _with_scale(
     values: npt.ArrayLike, parameter: str, dtype: DType, axis: int | tuple[int, ...] | None
 ) -> tuple[Array, npt.NDArray[np.float32]]:
     """Quantise with one fp32 scale for each group along `axis`, which the scale keeps with an extent of 1."""
-    numbers = as_floats(values)
+    numbers = as_floats(values, parameter)
     size = np.max(np.abs(numbers), axis=axis, keepdims=True, initial=0.0).astype(np.float64)
     if not np.isfinite(size).all():
         raise invalid(parameter, "finite numbers", "infinity or NaN")

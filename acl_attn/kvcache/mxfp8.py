@@ -131,7 +131,7 @@ def group_query_scale(scale: Array, num_kv_heads: int) -> Array:
 
 
 def _finite(values: npt.ArrayLike, parameter: str) -> Array:
-    numbers = as_floats(values)
+    numbers = as_floats(values, parameter)
     if not np.isfinite(numbers).all():
         raise invalid(parameter, "finite numbers", "infinity or NaN")
     return numbers

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .._lib import ffi, lib
 from ..dtypes import DType, acl_dtype, dtype_name
 from ..errors import check, invalid, load_target, wrong_type
+from ..values import as_array
 from .packed_layout import RowLayout
 
 __all__ = ["as_numbers", "call_pack", "call_unpack", "number_dtype"]
@@ -30,14 +31,6 @@ def number_dtype(dtype: DType, parameter: str) -> DType:
             parameter, "float32, float16 or bfloat16", dtype_name(dtype), "convert with array.astype(np.float32)"
         )
     return dtype
-
-
-def as_array(values: Any, parameter: str) -> Array:
-    """Read an array-like; nested lists of different lengths are none."""
-    try:
-        return np.asarray(values)
-    except ValueError:
-        raise wrong_type(parameter, "an array-like", "nested sequences of different lengths") from None
 
 
 def as_numbers(values: Any, layout: RowLayout) -> Array:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..dtypes import decode
 from ..errors import AclAttnError, invalid
+from ..values import as_array
 from .packed import pack, unpack
 from .packed_layout import PACKED, check_codes, find_layout
 
@@ -87,7 +88,7 @@ def check_packed(
     layout = find_layout(PACKED.row_bytes, scale_kind)
     codes = check_codes(dtype, layout)
     packed = pack(values, dtype, scale_kind=scale_kind, full_scale=full_scale)
-    numbers = np.asarray(values).reshape(-1, layout.channels).astype(np.float64)
+    numbers = as_array(values, "values").reshape(-1, layout.channels).astype(np.float64)
     if not len(numbers):
         raise invalid("values", "at least one row", f"shape {np.shape(values)}")
     octets = packed.reshape(-1, layout.row_bytes).view(np.uint8)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from ..dtypes import as_dtype
 from ..errors import invalid, wrong_type
-from ..values import integer
+from ..values import as_array, integer
 from .packed import as_packed
-from .packed_calls import Slots, as_array, as_numbers, call_pack, call_unpack, number_dtype
+from .packed_calls import Slots, as_numbers, call_pack, call_unpack, number_dtype
 from .packed_layout import PACKED, check_codes, find_layout
 
 __all__ = ["read_packed", "slot_mapping", "write_packed"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..lengths import Lengths
+from ..values import as_array
 
 __all__ = ["PackedPadding", "pad_heads", "pad_tnd"]
 
@@ -80,7 +81,7 @@ def pad_tnd(
     >>> padded.query.shape, padded.q_lengths.cumulative, padded.kv_lengths.per_sequence
     ((72, 8, 128), (65, 72), (300, 0))
     """
-    array = np.asarray(query)
+    array = as_array(query, "query")
     if not 0 <= token_axis < array.ndim:
         raise invalid("token_axis", f"an axis of shape {array.shape}", token_axis)
     have = array.shape[token_axis]
@@ -133,7 +134,7 @@ def pad_heads(array: Array, dim: int, *, num_heads: int | None = None) -> Array:
     >>> pad_heads(np.ones((2, 5, 3 * 84), np.float16), 128, num_heads=3).shape
     (2, 5, 384)
     """
-    known = np.asarray(array)
+    known = as_array(array, "array")
     heads = 1 if num_heads is None else num_heads
     if known.ndim == 0 or heads < 1 or known.shape[-1] % heads:
         raise invalid("array", f"a last axis that {heads} heads divide", f"shape {known.shape}")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dtypes import DType, encode_e8m0, float4_e2m1fn_x2, hifloat8, int4_x2, largest
+from ..values import as_array
 
 __all__ = ["Float64", "as_floats", "power_of_two_scale", "symmetric_scale", "with_offset"]
 
@@ -24,9 +25,9 @@ _ROUNDS_INTO = {np.dtype(ml_dtypes.float8_e4m3fn): 464.0, float4_e2m1fn_x2: 7.0}
 _HIFLOAT8_DENSE = 15.0
 
 
-def as_floats(values: npt.ArrayLike) -> Array:
+def as_floats(values: npt.ArrayLike, parameter: str) -> Array:
     """Give numbers in the precision to compute in: float32 unless they need more. Scales are computed in float64."""
-    array = np.asarray(values)
+    array = as_array(values, parameter)
     needs_more = array.dtype == np.float64 or array.dtype.kind in "iu"
     return array.astype(np.float64 if needs_more else np.float32)
 

@@ -185,8 +185,10 @@ def attention(
 
 
 def _output(given: ArrayLike | None, parameter: str, spec: Spec) -> tuple[Any, Tensor]:
-    array = np.empty(spec.shape, spec.dtype) if given is None else given
-    return array, as_output(array, parameter, spec.shape, spec.dtype)
+    if given is not None:
+        return given, as_output(given, parameter, spec.shape, spec.dtype)
+    made = np.empty(spec.shape, spec.dtype)
+    return made, as_tensor(made, parameter)
 
 
 def _typed_lse(array: Any, call: AttentionCall) -> LSE:
@@ -387,8 +389,19 @@ class Plan(OperatorPlan):
             pointers.extend(pointers[1:])
         else:
             raise invalid("value", "None, as planned", type_name(value), "make a new plan")
-        features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant)
-        if call.extras or features.is_given():
+        features = None
+        if call.extras or not (
+            rope is None
+            and bias is None
+            and alibi is None
+            and sink is None
+            and prefix is None
+            and left_padding is None
+            and kv_quant is None
+            and full_quant is None
+            and out_quant is None
+        ):  # fmt: skip - on the path of every run
+            features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant)
             self._add_features(pointers, features)
         if out is None:
             out = self._outputs["out"]
@@ -414,12 +427,10 @@ class Plan(OperatorPlan):
         parameter: str,
         planned: Sequence[Tensor],
     ) -> None:
-        if given is None:
-            pointers.extend([self._pointer(None, parameter, member) for member in planned])
-        elif not isinstance(given, (list, tuple)):
-            if len(planned) > 1:
+        if not isinstance(given, (list, tuple)):
+            if given is not None and len(planned) > 1:
                 raise invalid(parameter, f"a list of {len(planned)} arrays as planned", "one array")
-            pointers.append(pointer_as_planned(given, parameter, planned[0], self._device))
+            pointers += [self._pointer(given, parameter, member) for member in planned]
         else:
             if len(given) != len(planned):
                 raise invalid(parameter, f"a list of {len(planned)} arrays as planned", len(given), "make a new plan")

@@ -167,12 +167,11 @@ def prepare(
         inner_precise = 2 if call.mask is not None and call.mask.hidden is not None and features.sink is None else 0
     else:
         inner_precise = integer(inner_precise, "inner_precise")
-    if scale is None:
-        scale = _scale(call, heads)
+    scale = _scale(call, heads) if scale is None else number(scale, "scale")
     attributes: list[Any] = [
-        heads, number(scale, "scale"), said.pre_tokens, said.next_tokens, call.layout.name.encode(), kv_heads,
-        said.sparse_mode, inner_precise, block_size, 0, wants_lse, settings.key_mode, settings.value_mode,
-        settings.query_mode, settings.pse_type,
+        heads, scale, said.pre_tokens, said.next_tokens, call.layout.name.encode(), kv_heads, said.sparse_mode,
+        inner_precise, block_size, 0, wants_lse, settings.key_mode, settings.value_mode, settings.query_mode,
+        settings.pse_type,
     ]  # fmt: skip
     call.out_spec = known_spec(call.layout.output_shape(shape, dim), settings.out_dtype or query_tensor.dtype)
     call.lse_spec = known_spec(call.layout.lse_shape(shape), _FLOAT32) if wants_lse else None
@@ -187,8 +186,10 @@ def prepare(
 
 def _scale(call: AttentionCall, heads: int) -> float:
     """Give one over the root of the channels that a score sums over."""
-    rope = next((tensor for place, tensor in call.extras.items() if place.name == "rope.query"), None)
     dim = call.shape.dim
+    rope = None
+    if call.extras:
+        rope = next((tensor for place, tensor in call.extras.items() if place.name == "rope.query"), None)
     if rope is not None:
         if call.value_is_key or dim == _ABSORBED_DIM:
             # The model's head dim before its projections were absorbed, such as 128 + 64, which no shape tells.

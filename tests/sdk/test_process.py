@@ -7,10 +7,9 @@ Each test runs a program of its own, because it is about what happens once in a 
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from ..python_program import run_python
 
 PREAMBLE = """
 import gc, os, sys, threading
@@ -28,18 +27,7 @@ def native():
 
 
 def run(program: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-W", "error", "-c", PREAMBLE + program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={"PATH": "/usr/bin:/bin", **environment},
-        cwd="/",
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert done.stderr == ""
-    return done.stdout.strip()
+    return run_python(PREAMBLE + program, **environment)
 
 
 def test_importing_loads_no_target_and_starts_nothing() -> None:

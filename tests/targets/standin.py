@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import acl_attn
+
+from ..python_program import run_python
 
 SOURCE = Path(__file__).parents[2] / "native" / "tests" / "standin"
 
@@ -65,19 +66,8 @@ class StandIn:
         """Run a program, with a tree as the installation; nothing may be left to say on standard error."""
         if tree is not None:
             environment = {"ASCEND_HOME_PATH": str(self.tree(tree)), **environment}
-        known = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "STANDIN_HOST": str(self.host_library)}
-        done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", "-W", "error", "-c", PREAMBLE + program],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**known, **environment},
-            cwd="/",
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-        assert done.stderr == ""
-        return done.stdout.strip()
+        known = {"OPENBLAS_NUM_THREADS": "1", "STANDIN_HOST": str(self.host_library)}
+        return run_python(PREAMBLE + program, **known, **environment)
 
     @property
     def host_library(self) -> Path:

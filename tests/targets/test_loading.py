@@ -132,6 +132,17 @@ assert acl.aclFinalizeReference(ctypes.byref(count)) == 0
     standin.run(program, "aggregate", RUNTIME=runtime)
 
 
+def test_the_host_keeps_to_itself_beside_a_global_runtime(standin: StandIn) -> None:
+    """Its exported functions call each other, under names that the runtime has too."""
+    program = """
+acl = ctypes.CDLL(os.environ["RUNTIME"], ctypes.RTLD_GLOBAL)
+with acl_attn.Device(0, "host").create_stream() as stream:
+    acl_attn.attention(*operands(), stream=stream)
+"""
+    runtime = str(standin.tree("split") / "lib64" / "libacl_rt.so")
+    standin.run(program, RUNTIME=runtime, STANDIN_FAULTS="aclrtCreateStreamWithConfig=500000")
+
+
 def test_the_installation_that_the_process_has_counts(standin: StandIn) -> None:
     program = """
 acl = ctypes.CDLL(os.environ["RUNTIME"])

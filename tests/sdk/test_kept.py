@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
+"""Calls whose form was prepared before: they must do what they would have done the first time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import acl_attn
+from acl_attn import Device
+from acl_attn._lib import lib
+
+
+def arrays(seed: int = 0, sq: int = 3, skv: int = 20) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    shapes = ((2, sq, 4, 32), (2, skv, 2, 32), (2, skv, 2, 32))
+    return [rng.standard_normal(shape).astype(np.float16) for shape in shapes]
+
+
+def executors() -> int:
+    return int(lib.aclAttnGetLiveObjects(lib.ACL_ATTN_OBJECT_EXECUTOR))
+
+
+def once(*operands: np.ndarray, **options: object) -> np.ndarray:
+    """Compute as if nothing had been called before."""
+    acl_attn.shutdown()
+    result: np.ndarray = acl_attn.attention(*operands, **options)
+    return result
+
+
+def test_one_executor_serves_all_calls_of_a_form() -> None:
+    inputs = [arrays(seed) for seed in range(6)]
+    expected = [once(*operands, mask="causal") for operands in inputs]
+    acl_attn.shutdown()
+    assert executors() == 0
+    for operands, result in zip(inputs, expected, strict=True):
+        np.testing.assert_array_equal(acl_attn.attention(*operands, mask="causal"), result)
+        assert executors() == 1
+    acl_attn.attention(*inputs[0])
+    assert executors() == 2
+    assert acl_attn.live_objects()["executor"] == 0
+    assert executors() == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kv_lengths": [20, 19]},
+        {"kv_lengths": [20, 18]},
+        {"q_lengths": [3, 2]},
+        {"mask": "causal"},
+        {"mask": "causal_top_left"},
+        {"window": (3, 0)},
+        {"window": (4, 0)},
+        {"scale": 0.25},
+        {"scale": 0.5},
+        {"return_lse": True},
+        {"sink": np.ones(4, np.float16)},
+        {"bias": np.ones((1, 4, 3, 20), np.float16)},
+        {"bias": np.ones((1, 4, 1, 20), np.float16)},
+    ],
+)
+def test_every_option_is_part_of_the_form(options: dict[str, object]) -> None:
+    operands = arrays()
+    expected = once(*operands, **options)
+    for others in ({}, {"kv_lengths": [20, 20]}, {"mask": "causal"}, {"sink": np.zeros(4, np.float16)}):
+        acl_attn.attention(*operands, **others)
+    found = acl_attn.attention(*operands, **options)
+    for got, wanted in zip(
+        *((each if isinstance(each, tuple) else (each,)) for each in (found, expected)), strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(getattr(got, "array", got)), getattr(wanted, "array", wanted))
+
+
+def test_settings_are_part_of_the_form(set_profile: Callable[[str], None], set_threads: Callable[[int], None]) -> None:
+    cache = np.random.default_rng(0).standard_normal((4, 20, 64)).astype(np.float16)  # no product takes such blocks
+    operands = np.ones((1, 1, 2, 32), np.float16), cache, cache
+    options = {"block_table": np.array([[2, 0]], np.int32), "kv_lengths": [30]}
+    expected = once(*operands, **options)
+    set_profile("ascend950")
+    for _ in range(2):
+        with pytest.raises(acl_attn.InvalidArgumentError, match="block"):
+            acl_attn.attention(*operands, **options)
+    set_profile("host")
+    set_threads(1)
+    before = executors()
+    np.testing.assert_array_equal(acl_attn.attention(*operands, **options), expected)
+    set_threads(3)
+    np.testing.assert_array_equal(acl_attn.attention(*operands, **options), expected)
+    assert executors() == before + 2
+
+
+def test_each_run_looks_at_what_tensors_hold() -> None:
+    cache = np.random.default_rng(0).standard_normal((4, 16, 64)).astype(np.float16)
+    query, table = np.ones((1, 1, 2, 32), np.float16), np.array([[2, 0]], np.int32)
+    options = {"block_table": table, "kv_lengths": [20]}
+    first = acl_attn.attention(query, cache, cache, **options)
+    table[:] = [[1, 3]]
+    assert (acl_attn.attention(query, cache, cache, **options) != first).any()
+    table[:] = [[1, 4]]
+    with pytest.raises(acl_attn.InvalidArgumentError, match=r"block_table\[0\]\[1\]: expected a block id in 0\.\.3"):
+        acl_attn.attention(query, cache, cache, **options)
+    table[:] = [[2, 0]]
+    np.testing.assert_array_equal(acl_attn.attention(query, cache, cache, **options), first)
+
+
+def test_each_run_looks_at_the_addresses() -> None:
+    query, key, value = arrays(skv=3)
+    out = np.empty_like(query)
+    expected = once(query, key, value)
+    acl_attn.attention(query, key, value, out=out)
+    with pytest.raises(acl_attn.InvalidArgumentError, match="out: expected memory of its own") as caught:
+        acl_attn.attention(query, key, value, out=query)
+    assert caught.value.rule == "HOST-C-03"
+    np.testing.assert_array_equal(acl_attn.attention(query, key, value, out=out), expected)
+
+
+def test_tensors_without_elements() -> None:
+    query, key, value = arrays(skv=0)
+    for _ in range(3):
+        assert (acl_attn.attention(query, key, value) == 0).all()
+        assert acl_attn.attention(query[:, :0], key, value).shape == (2, 0, 4, 32)
+
+
+def test_lists_have_an_address_for_each_member() -> None:
+    rng = np.random.default_rng(5)
+    query = rng.standard_normal((2, 1, 4, 32)).astype(np.float16)
+    for _ in range(3):
+        key, value = ([rng.standard_normal((1, n, 2, 32)).astype(np.float16) for n in (7, 4)] for _ in range(2))
+        expected = [acl_attn.attention(query[[i]], key[i], value[i]) for i in range(2)]
+        np.testing.assert_array_equal(acl_attn.attention(query, key, value), np.concatenate(expected))
+
+
+def test_the_order_in_which_features_come_does_not_matter() -> None:
+    query, key, value = (array.reshape(2, array.shape[1], -1) for array in arrays())
+    bias, sink = np.ones((1, 4, 3, 20), np.float16), np.arange(4, dtype=np.float16)
+    mask = np.zeros((2, 1, 3, 20), bool)
+    mask[:, :, :, 5:] = True
+    options = {"num_heads": 4, "num_key_value_heads": 2, "sparse_mode": 1}
+    features = {"learnable_sink": sink, "pse_shift": bias, "atten_mask": mask}
+    expected, _ = acl_attn.fused_infer_attention_score(query, key, value, **options, **features)
+    turned = dict(reversed(features.items()))
+    found, _ = acl_attn.fused_infer_attention_score(query, key, value, **turned, **options)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_at_most_sixteen_are_kept() -> None:
+    acl_attn.shutdown()
+    query, key, value = arrays()
+    for length in range(1, 21):
+        acl_attn.attention(query, key, value, kv_lengths=length)
+    assert executors() == 16
+
+
+def test_threads_that_make_the_same_call() -> None:
+    inputs = [arrays(seed) for seed in range(8)]
+    expected = [once(*operands) for operands in inputs]
+
+    def work(number: int) -> None:
+        which = number % 8
+        if number % 5 == 0:
+            acl_attn.shutdown()
+        if number % 3:
+            np.testing.assert_array_equal(acl_attn.attention(*inputs[which]), expected[which])
+            return
+        with Device(0).create_stream() as stream:
+            out = acl_attn.attention(*inputs[which], stream=stream)
+            stream.synchronize()
+        np.testing.assert_array_equal(out, expected[which])
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(300)))
+
+
+def test_queued_calls_have_addresses_of_their_own() -> None:
+    inputs = [arrays(seed) for seed in range(5)]
+    expected = [once(*operands) for operands in inputs]
+    with Device(0).create_stream() as stream:
+        outs = [acl_attn.attention(*operands, stream=stream) for operands in inputs]
+        stream.synchronize()
+    for out, result in zip(outs, expected, strict=True):
+        np.testing.assert_array_equal(out, result)
+
+
+def test_after_fork() -> None:
+    operands = arrays()
+    expected = acl_attn.attention(*operands)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (acl_attn.attention(*operands) == expected).all() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
