@@ -210,8 +210,7 @@ void UnitState::execute_operation(Pipe which, Command& command) {
     if (runs) command.body();
     if (operation.vector_function) {
         function = nullptr;
-        operation.work.repeats = function_work.repeats;
-        operation.work.slow_repeats = function_work.slow_repeats;
+        operation.work = function_work;
     }
     if (machine.options.counts) count(which, operation);
     if (operation.unit_flag == 3) {
