@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ._lib import get_include, get_library
 from .cli_calls import add_call_commands
+from .cli_sim import add_sim_command
 from .env import Environment, environment
 from .errors import AclAttnError
 
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config.add_argument("--library", action="store_true", help="the library's file")
     config.set_defaults(run=lambda options: _config(config, options))
     add_call_commands(commands)
+    add_sim_command(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:
