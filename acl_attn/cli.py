@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ._lib import get_include, get_library
 from .bench.command import add_bench_command
 from .cli_calls import add_call_commands
+from .cli_sim import add_sim_command
 from .env import Environment, environment
 from .errors import AclAttnError
 from .selection import TargetInfo
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config.set_defaults(run=lambda options: _config(config, options))
     add_call_commands(commands)
     add_bench_command(commands)
+    add_sim_command(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-NAME = re.compile(r"AscendC::(\w+)")
-MARK = re.compile(r"// \[(\d+(?:\.\d+)?)\] ([\w ]+)$", re.MULTILINE)
+NAME = re.compile(r"AscendC::((?:Reg::)?\w+)|\b(asc_vf_call)\b")
+MARK = re.compile(r"// \[(\d+(?:\.\d+)?)\] ([\w: ]+)$", re.MULTILINE)
 # What kernels may name outside tile/: types and constants, no calls.
 TYPES = {"LocalTensor", "GlobalTensor", "HardEvent", "RoundMode", "CMPMODE", "int4b_t"}
 
@@ -31,7 +31,8 @@ def used(folder: Path) -> dict[str, list[str]]:
     for path in sorted(folder.rglob("*")):
         if path.suffix not in {".h", ".cpp"} or path.name == "api_probe.cpp":
             continue
-        for name in sorted(set(NAME.findall(path.read_text(encoding="utf-8")))):
+        text = path.read_text(encoding="utf-8")
+        for name in sorted({match[1] or match[2] for match in NAME.finditer(text)}):
             files.setdefault(name, []).append(path.relative_to(folder).as_posix())
     return files
 

@@ -131,7 +131,8 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     fix.dstNdStride = 0;
     fix.quantPre = QuantMode_t::NoQuant;
     fix.unitFlag = 0;
-    AscendC::Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(Global<float>(address), result, fix);  // [6] Fixpipe CFG_ROW_MAJOR
+    AscendC::Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(Global<float>(address), result, fix);
+    // [6] Fixpipe CFG_ROW_MAJOR
 #else
     AscendC::FixpipeParamsArch3510<AscendC::CO2Layout::ROW_MAJOR> fix;  // [6] FixpipeParamsArch3510 CO2Layout
     fix.nSize = 16;
@@ -227,6 +228,61 @@ __aicore__ inline void ProbeCasts() {
 #endif
 }
 
+// --- [8] vector, register form
+#if __NPU_ARCH__ == 3510
+constexpr AscendC::Reg::CastTrait kProbeEven = {AscendC::Reg::RegLayout::ZERO, AscendC::Reg::SatMode::NO_SAT,
+                                                AscendC::Reg::MaskMergeMode::ZEROING,
+                                                AscendC::RoundMode::CAST_RINT};  // [8] Reg::CastTrait
+constexpr AscendC::Reg::CastTrait kProbeOdd = {AscendC::Reg::RegLayout::ONE, AscendC::Reg::SatMode::NO_SAT,
+                                               AscendC::Reg::MaskMergeMode::ZEROING,
+                                               AscendC::RoundMode::CAST_RINT};
+// [8] Reg::RegLayout Reg::SatMode Reg::MaskMergeMode
+
+template <class T>
+__simd_vf__ inline void ProbeFunction(__ubuf__ T* narrow_numbers, __ubuf__ float* numbers, uint16_t rows,
+                                      uint32_t stride) {
+    AscendC::Reg::RegTensor<float> a;  // [8] Reg::RegTensor
+    AscendC::Reg::RegTensor<float> b;
+    AscendC::Reg::RegTensor<T> narrow;
+    AscendC::Reg::RegTensor<T> other;
+    uint32_t left = rows;
+    AscendC::Reg::MaskReg some = AscendC::Reg::UpdateMask<float>(left);  // [8] Reg::UpdateMask
+    AscendC::Reg::MaskReg all = AscendC::Reg::CreateMask<T, AscendC::Reg::MaskPattern::ALL>();
+    // [8] Reg::CreateMask
+    AscendC::Reg::MaskReg wide = AscendC::Reg::CreateMask<float, AscendC::Reg::MaskPattern::ALL>();
+    // [8] Reg::MaskPattern Reg::MaskReg
+    for (uint16_t row = 0; row < rows; ++row) {
+        AscendC::Reg::LoadAlign<float>(a, numbers);  // [8] Reg::LoadAlign
+        AscendC::Reg::LoadAlign<float, AscendC::Reg::LoadDist::DIST_DINTLV_B32>(a, b, numbers);  // [8] Reg::LoadDist
+        AscendC::Reg::LoadAlign<float, AscendC::Reg::LoadDist::DIST_BRC_B32>(b, numbers + row);
+        AscendC::Reg::Max(a, a, b, wide);      // [8] Reg::Max
+        AscendC::Reg::Add(a, a, b, some);      // [8] Reg::Add
+        AscendC::Reg::Mul(a, a, b, some);      // [8] Reg::Mul
+        AscendC::Reg::ExpSub(a, a, b, some);   // [8] Reg::ExpSub
+        AscendC::Reg::Reduce<AscendC::Reg::ReduceType::MAX>(b, a, wide);  // [8] Reg::Reduce
+        AscendC::Reg::Reduce<AscendC::Reg::ReduceType::SUM>(b, a, wide);  // [8] Reg::ReduceType
+        AscendC::Reg::Cast<T, float, kProbeEven>(narrow, a, wide);        // [8] Reg::Cast
+        AscendC::Reg::Cast<T, float, kProbeOdd>(other, a, wide);
+        AscendC::Reg::Or((AscendC::Reg::RegTensor<uint16_t>&)narrow, (AscendC::Reg::RegTensor<uint16_t>&)narrow,
+                         (AscendC::Reg::RegTensor<uint16_t>&)other, all);  // [8] Reg::Or
+        AscendC::Reg::StoreAlign<T, AscendC::Reg::DataCopyMode::DATA_BLOCK_COPY>(narrow_numbers, narrow, stride,
+                                                                                  all);  // [8] Reg::DataCopyMode
+        AscendC::Reg::StoreAlign<float>(numbers, a, some);                                // [8] Reg::StoreAlign
+        AscendC::Reg::StoreAlign<float, AscendC::Reg::StoreDist::DIST_FIRST_ELEMENT_B32>(numbers + row, b,
+                                                                                         wide);  // [8] Reg::StoreDist
+    }
+    AscendC::Reg::LocalMemBar<AscendC::Reg::MemType::VEC_STORE, AscendC::Reg::MemType::VEC_LOAD>();
+    // [8] Reg::LocalMemBar Reg::MemType
+}
+
+template <class T>
+__aicore__ inline void ProbeRegisters() {
+    asc_vf_call<ProbeFunction<T>>((__ubuf__ T*)At<T>(AscendC::TPosition::VECCALC, 0).GetPhyAddr(),
+                                  (__ubuf__ float*)At<float>(AscendC::TPosition::VECCALC, 16384).GetPhyAddr(),
+                                  static_cast<uint16_t>(1), static_cast<uint32_t>(64));  // [8] asc_vf_call
+}
+#endif
+
 // --- [9] order
 template <AscendC::HardEvent kEvent>
 __aicore__ inline void ProbeEvent() {
@@ -291,6 +347,10 @@ extern "C" __global__ __mix__(1, 2) void acl_attn_api_probe(uint64_t address) {
 #endif
         ProbeArithmetic();
         ProbeCasts();
+#if __NPU_ARCH__ == 3510
+        ProbeRegisters<half>();
+        ProbeRegisters<bfloat16_t>();
+#endif
     }
     ProbeEvents();
 #if __NPU_ARCH__ == 2201

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The query heads that share a KV head see the same keys, so their rows are computed together: merged row r of a KV head
-// is token r / group, head kv_head * group + r % group.
+// The query heads that share a KV head see the same keys, so their rows are computed together: merged row r of a KV
+// head is token r / group, head kv_head * group + r % group.
 #pragma once
 
 #include <cstdint>

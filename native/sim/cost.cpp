@@ -16,7 +16,7 @@ constexpr uint64_t kSector = 512;  // what a core moves to or from global memory
 // of the size that the documentation speaks of ("tens of cycles").
 constexpr ChipFigures kChips[] = {
     {"Ascend 910B", 24, 1.8, 1600, 4800, 256, 128, 128, 128, 300, 20, 20, false, 4, 4, 300},
-    {"Ascend 950", 32, 1.65, 4000, 12000, 256, 128, 128, 256, 300, 20, 20, true, 4, 4, 100},
+    {"Ascend 950", 32, 1.65, 4000, 12000, 256, 128, 128, 256, 300, 20, 20, true, 2, 4, 100},
 };
 
 double gm_cycles(const ChipFigures& chip, double bytes, double gb_per_s, uint32_t cores) {
@@ -104,7 +104,8 @@ OperationCost operation_cost(const ChipFigures& chip, const Operation& operation
     }
     if (work.cube_cycles != 0) return cost(static_cast<double>(work.cube_cycles), chip.cube_latency);
     const uint64_t repeats = work.path == Path::ub_to_ub ? work.bytes / kRepeatBytes : work.repeats - work.slow_repeats;
-    const uint64_t cycles = repeats + work.slow_repeats * chip.slow_repeat_cycles;
+    // A vector function loads, computes and stores side by side.
+    const uint64_t cycles = std::max({repeats + work.slow_repeats * chip.slow_repeat_cycles, work.loads, work.stores});
     return chip.vector_serial ? OperationCost{cycles + chip.vector_latency, 0}
                               : OperationCost{cycles, chip.vector_latency};
 }

@@ -61,8 +61,10 @@ struct Work {
     uint64_t bursts = 0;        // contiguous pieces that they came in
     uint64_t macs = 0;          // multiply-adds asked for
     uint64_t cube_cycles = 0;   // of whole fractals, as the array runs them
-    uint64_t repeats = 0;       // vector instructions of 256 bytes
-    uint64_t slow_repeats = 0;  // of these, the ones that take several cycles (exp, ln, div, sqrt)
+    uint64_t repeats = 0;       // vector instructions of 256 bytes; of a vector function, those that compute
+    uint64_t slow_repeats = 0;  // of these, the ones that take several cycles (exp, ln, div, sqrt, reductions)
+    uint64_t loads = 0;         // of a vector function
+    uint64_t stores = 0;
 };
 
 struct Operation {

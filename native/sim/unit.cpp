@@ -198,6 +198,7 @@ void Unit::vector_function_access(const void* address, uint32_t bytes, bool writ
     region.base = start;
     region.row_bytes = bytes;
     use_high_water(Space::ub, start + bytes);
+    (write ? state.function_work.stores : state.function_work.loads)++;
     if (!checking_) return;
     state.touch(*state.function, region, state.function_epoch, state.function_clock, Pipe::v);
     for (uint64_t granule = start / 32; granule * 32 < start + bytes; granule++) {
@@ -211,9 +212,9 @@ void Unit::vector_function_access(const void* address, uint32_t bytes, bool writ
     }
 }
 
-void Unit::vector_function_work(uint64_t repeats, uint64_t slow_repeats) {
-    state_->function_work.repeats += repeats;
-    state_->function_work.slow_repeats += slow_repeats;
+void Unit::vector_function_work(bool slow) {
+    state_->function_work.repeats++;
+    if (slow) state_->function_work.slow_repeats++;
 }
 
 void Unit::vector_function_barrier() { std::fill(state_->function_stores.begin(), state_->function_stores.end(), 0); }

@@ -53,8 +53,8 @@ public:
     void scalar_access(const char* name, const Region& region);
     // From inside a vector function.
     void vector_function_access(const void* address, uint32_t bytes, bool write, const char* name);
-    void vector_function_work(uint64_t repeats, uint64_t slow_repeats);
-    void vector_function_barrier();  // stores before it are seen by loads after it
+    void vector_function_work(bool slow);  // one instruction between registers
+    void vector_function_barrier();        // stores before it are seen by loads after it
 
     void set_flag(Pipe source, Pipe target, int kind, int id, const char* name);
     void wait_flag(Pipe source, Pipe target, int kind, int id, const char* name);

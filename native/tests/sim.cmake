@@ -3,7 +3,11 @@
 #
 # Tests of the simulator, each compiled for both chips.
 foreach(arch 2201 3510)
-  foreach(test api faults kernels)
+  set(tests api faults kernels)
+  if(arch EQUAL 3510)
+    list(APPEND tests schedules)
+  endif()
+  foreach(test ${tests})
     set(name sim_${test}_${arch})
     add_executable(${name} ${CMAKE_CURRENT_LIST_DIR}/sim_${test}.cpp)
     target_compile_definitions(${name} PRIVATE __NPU_ARCH__=${arch})

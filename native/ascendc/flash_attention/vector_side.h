@@ -11,6 +11,10 @@
 #include "ascendc/flash_attention/row_output.h"
 #include "ascendc/flash_attention/score_terms.h"
 #include "ascendc/flash_attention/signals.h"
+#include "ascendc/tile/shared/softmax.h"
+#if __NPU_ARCH__ == 3510
+#include "ascendc/tile/arch3510/cube.h"
+#endif
 
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
@@ -67,7 +71,9 @@ public:
             const FloatTile scores = ScoreTile(step);
             VecMuls(scores, scores, params_.scale, share.rows * Traits::kKeys);
             terms_.Apply(scores, step, item, share);
-            Softmax(scores, step, share.rows);
+            probs_.WaitFree(0);
+            SoftmaxTile<Traits::kKeys, Traits::kVectorRows>(ProbTile(), scores, State(step), share.rows);
+            if constexpr (__NPU_ARCH__ == 2201) scores_.SetFree(0);
         }
         GiveProbs(step, share);
     }
@@ -78,8 +84,7 @@ public:
         if (step.is_first && share.rows > 0) Fill(out, 0.0f, share.rows * Traits::kDimV);
         if (step.keys > 0) {
             if (!step.is_first && share.rows > 0) {
-                RowBroadcast(Broadcast(), Alpha(step), share.rows);
-                ByRow<RowOperation::multiply>(out, Broadcast(), share.rows, params_.dim_v, Traits::kDimV);
+                RescaleTile(out, State(step), share.rows, params_.dim_v, Traits::kDimV);
             }
             AddProducts(step, share);
         }
@@ -111,12 +116,20 @@ private:
         return Ub<Element>(Traits::kUbProbs, Traits::kVectorRows * Traits::kKeys);
     }
     __aicore__ inline FloatTile Out() const { return Ub<float>(Traits::kUbOut, Traits::kVectorRows * Traits::kDimV); }
-    __aicore__ inline FloatTile Broadcast() const { return Ub<float>(Traits::kUbBroadcast, 64 * kFloatsPerBlock); }
 
     // An item's, of which the next begins before the last one ends.
     __aicore__ inline FloatTile Largest(int32_t item_slot) const { return Statistic<Traits>(kLargest + item_slot); }
     __aicore__ inline FloatTile Sum(int32_t item_slot) const { return Statistic<Traits>(kSum + item_slot); }
-    __aicore__ inline FloatTile Alpha(const Step& step) const { return Statistic<Traits>(kAlpha + step.slot); }
+    __aicore__ inline SoftmaxState State(const Step& step) const {
+        SoftmaxState state;
+        state.largest = Largest(step.item_slot);
+        state.sum = Sum(step.item_slot);
+        state.alpha = Statistic<Traits>(kAlpha + step.slot);
+        state.fresh = Statistic<Traits>(kFresh);
+        state.broadcast = Ub<float>(Traits::kUbBroadcast, 64 * kFloatsPerBlock);
+        state.scratch = Ub<float>(Traits::kUbScratch, Traits::kVectorRows * kFloatsPerVector);
+        return state;
+    }
 
     __aicore__ inline void TakeScores([[maybe_unused]] const Step& step, [[maybe_unused]] RowShare share) {
 #if __NPU_ARCH__ == 2201
@@ -133,33 +146,9 @@ private:
 #endif
     }
 
-    // Scores become probabilities, not yet divided by their sum.
-    __aicore__ inline void Softmax(const FloatTile& scores, const Step& step, int32_t rows) {
-        const FloatTile scratch = Ub<float>(Traits::kUbScratch, Traits::kVectorRows * kFloatsPerVector);
-        const FloatTile largest = Largest(step.item_slot);
-        const FloatTile sum = Sum(step.item_slot);
-        const FloatTile alpha = Alpha(step);
-        const FloatTile fresh = Statistic<Traits>(kFresh);
-        RowMax(fresh, scores, scratch, rows, Traits::kKeys, Traits::kKeys);
-        VecMax(fresh, fresh, largest, rows);
-        VecSub(alpha, largest, fresh, rows);
-        VecExp(alpha, alpha, rows);
-        VecAdds(largest, fresh, 0.0f, rows);
-        RowBroadcast(Broadcast(), largest, rows);
-        ByRow<RowOperation::subtract>(scores, Broadcast(), rows, Traits::kKeys, Traits::kKeys);
-        VecExp(scores, scores, rows * Traits::kKeys);
-        VecMul(sum, sum, alpha, rows);
-        RowSum(fresh, scores, scratch, rows, Traits::kKeys, Traits::kKeys);
-        VecAdd(sum, sum, fresh, rows);
-    }
-
     __aicore__ inline void GiveProbs(const Step& step, RowShare share) {
         if (share.rows > 0) {
             const AscendC::LocalTensor<Element> probs = ProbTile();
-            probs_.WaitFree(0);
-            VecCast(probs, ScoreTile(step), AscendC::RoundMode::CAST_RINT,
-                          static_cast<uint32_t>(share.rows * Traits::kKeys));
-            if constexpr (__NPU_ARCH__ == 2201) scores_.SetFree(0);
             probs_.SetReady(0);
             probs_.WaitReady(0);
 #if __NPU_ARCH__ == 2201
@@ -170,7 +159,7 @@ private:
 #else
             const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kProbSlots);
             UbToL1(L1<Element>(Traits::kL1Probs + slot * Traits::kProbBytes, Traits::kRows * Traits::kKeys), probs,
-                   share.rows, Traits::kKeys, Traits::kKeys, share.begin, Traits::kRows);
+                   share.rows, Traits::kKeys, Traits::kVectorRows, share.begin, Traits::kRows);
 #endif
             probs_.SetFree(0);
         }

@@ -7,7 +7,7 @@
 
 #include "ascendc/cast.h"
 #include "ascendc/copy.h"
-#include "ascendc/cube.h"
+#include "ascendc/mmad.h"
 #include "ascendc/fixpipe.h"
 #include "ascendc/reduce.h"
 #include "ascendc/select.h"

@@ -71,20 +71,17 @@ __aicore__ inline void L0cToUb(const AscendC::LocalTensor<float>& to, const Asce
     AscendC::Fixpipe<float, float, kRowsToUb>(to, from, fix);
 }
 
-// Rows 0 .. rows - 1 of a row-major UB tile become rows first .. of an NZ tile in L1 with `rows_pad` rows. Executed by
-// a vector core.
+// Rows 0 .. rows - 1 of an NZ tile in UB with `from_rows_pad` rows become rows first .. of one in L1 with `rows_pad`
+// rows. Executed by a vector core.
 template <class T>
 __aicore__ inline void UbToL1(const AscendC::LocalTensor<T>& tile, const AscendC::LocalTensor<T>& from, int32_t rows,
-                              int32_t columns, int32_t ld, int32_t first, int32_t rows_pad) {
-    const int32_t c0 = kPerBlock<T>;
+                              int32_t columns, int32_t from_rows_pad, int32_t first, int32_t rows_pad) {
     AscendC::DataCopyParams copy;
-    copy.blockCount = static_cast<uint16_t>(rows);
-    copy.blockLen = 1;
-    copy.srcGap = static_cast<uint16_t>(ld / c0 - 1);
-    copy.dstGap = 0;
-    for (int32_t c = 0; c < columns; c += c0) {
-        AscendC::DataCopy(tile[c * rows_pad + first * c0], from[c], copy);
-    }
+    copy.blockCount = static_cast<uint16_t>(columns / kPerBlock<T>);
+    copy.blockLen = static_cast<uint16_t>(rows);
+    copy.srcGap = static_cast<uint16_t>(from_rows_pad - rows);
+    copy.dstGap = static_cast<uint16_t>(rows_pad - rows);
+    AscendC::DataCopy(tile[first * kPerBlock<T>], from, copy);
 }
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

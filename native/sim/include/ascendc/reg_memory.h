@@ -19,7 +19,6 @@ inline void access(const char* name, T* address, uint32_t bytes, uint32_t alignm
         unit.fault(name, "address: expected a multiple of " + std::to_string(alignment));
     }
     unit.vector_function_access(address, bytes, write, name);
-    unit.vector_function_work(1, 0);
 }
 
 // Elements of `size` bytes, each into a slot of `slot` bytes, upper bytes zero.

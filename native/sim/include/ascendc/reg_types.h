@@ -112,7 +112,7 @@ inline MaskReg first_lanes(uint32_t lanes) {
 
 inline void count_instruction(bool slow = false) {
     detail::Unit& unit = detail::Unit::current();
-    if (!unit.plain(detail::Pipe::v)) unit.vector_function_work(1, slow ? 1 : 0);
+    if (!unit.plain(detail::Pipe::v)) unit.vector_function_work(slow);
 }
 
 }  // namespace impl
