@@ -231,6 +231,7 @@ def test_slow_calls_are_not_called_again_and_short_ones_are_repeated() -> None:
         (["--only", "no such case"], "--only: expected a part of the name of a case"),
         (["--python", "torch=/nowhere/python"], "--python: expected the name of a peer"),
         (["--python", "python3"], "--python: expected the name of a peer"),
+        (["--cpu", "z80"], "--cpu: expected one of portable"),
         (["--rounds", "0"], "expected --seconds above 0 and --rounds of at least 1"),
         (["--suite", "all"], "invalid choice"),
     ],
