@@ -46,6 +46,8 @@ def add_bench_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    import acl_attn
+
     from .measure import Options
     from .report import report
     from .results import run_benchmark, select
@@ -53,6 +55,9 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     threads = _threads(parser, options.threads)
     if options.seconds <= 0 or options.rounds < 1:
         parser.error("expected --seconds above 0 and --rounds of at least 1")
+    usable = [name for name, is_usable in acl_attn.get_cpu_targets().items() if is_usable]
+    if options.cpu not in ("", *usable):
+        parser.error(f"--cpu: expected one of {', '.join(usable)} on this machine, got {options.cpu!r}")
     groups = select(options.suite, options.only)
     if not groups:
         parser.error(f"--only: expected a part of the name of a case of {options.suite}, got {options.only!r}")

@@ -15,6 +15,7 @@ _WIDTH = 118
 _KINDS = {
     "limit": "of the limit",
     "with exp": "of it with exp",
+    "vector": "of vector units",
     "peer": "x best peer",
     "own": "x our own",
     "threads": "2 threads over 1",

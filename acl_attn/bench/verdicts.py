@@ -16,6 +16,7 @@ __all__ = ["judge", "ratio"]
 
 # Reading so much faster than from memory far away means that the data was in a cache.
 _CACHED = 1.3
+_TILES = "_amx"  # how the names of units end that multiply tiles
 
 
 class _Times:
@@ -87,6 +88,8 @@ def _entry(
         rates = times.rates(case, threads)
         ratios.append(_of_limit(entry, seconds, rates, limits[threads]["read_far"]))
         ratios.append(_with_exponentials(case, seconds, rates))
+        if entry.limit == "multiply" and _fastest_unit(case, rates).endswith(_TILES):
+            ratios.append(_of_vector_units(case, seconds, rates))
     if case.is_plain:
         best = times.best_peer(case, threads)
         value = best[1] / seconds if best is not None and seconds is not None else None
@@ -130,6 +133,13 @@ def _with_exponentials(case: Case, seconds: float | None, rates: Mapping[str, fl
     return ratio(
         "with exp", (case.flops / rates[unit] + case.scores / rates["fp32_exp"]) / seconds, 0, f"{unit} + fp32_exp"
     )
+
+
+def _of_vector_units(case: Case, seconds: float | None, rates: Mapping[str, float]) -> dict[str, Any]:
+    """Share of what the processor could do without tiles, for comparison with processors that have none."""
+    vectors = {unit: rate for unit, rate in rates.items() if not unit.endswith(_TILES)}
+    unit = _fastest_unit(case, vectors)
+    return ratio("vector", None if seconds is None else case.flops / vectors[unit] / seconds, 0, unit)
 
 
 def _fastest_unit(case: Case, rates: Mapping[str, float]) -> str:

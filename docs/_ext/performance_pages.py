@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 _COLORS = {1: "#5b8ff9", 2: "#1f3d7a"}
 _TITLES = {group.key: group.title for group in GROUPS}
 _INTRODUCTIONS = {True: "Measured on:", False: "Machine, date and command:"}
-_AXES = {"limit": "share of the machine's limit", "peer": "times faster than the best peer", "own": "times our own"}
+_AXES = {
+    "limit": "share of the machine's limit",
+    "peer": "times faster than the best peer",
+    "own": "times our own",
+    "vector": "share of the fastest vector unit",
+}
 
 
 class _OfARun(SphinxDirective):
@@ -97,8 +102,8 @@ def _table(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     rows = []
     for key in dict.fromkeys(verdict["group"] for verdict in verdicts):
         mine = [verdict for verdict in verdicts if verdict["group"] == key]
-        rows.append([_TITLES[key], *(_worst(mine, what) for what in ("limit", "peer", "own", "threads"))])
-    header = ["work", "share of the limit", "best peer", "our own", "two threads over one"]
+        rows.append([_TITLES[key], *(_worst(mine, what) for what in ("limit", "vector", "peer", "own", "threads"))])
+    header = ["work", "share of the limit", "of vector units", "best peer", "our own", "two threads over one"]
     yield from _grid(header if 2 in threads else header[:-1], rows if 2 in threads else [row[:-1] for row in rows])
 
 

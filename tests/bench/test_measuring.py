@@ -121,6 +121,13 @@ def test_the_fastest_unit_is_the_limit_and_the_fastest_peer_the_rival() -> None:
     assert found["with exp"]["value"] == pytest.approx((4 + CASE.scores) / 10)
 
 
+def test_tiles_are_the_limit_and_vectors_are_shown_beside() -> None:
+    records = [rates(CASE, bf16_amx=CASE.flops, bf16_dot=CASE.flops / 8), record(CASE, ENGINE, 16.0)]
+    found = ratios(GROUP, records)
+    assert (found["limit"]["value"], found["limit"]["of"]) == (1 / 16, "bf16_amx")
+    assert (found["vector"]["value"], found["vector"]["of"]) == (0.5, "bf16_dot")
+
+
 def test_an_engine_that_computes_nonsense_meets_nothing() -> None:
     records = [rates(CASE, fp32_fma=CASE.flops), {**record(CASE, ENGINE, 1e-9), "status": "wrong"}]
     assert not any(each["met"] or each["value"] for each in ratios(GROUP, records).values())
@@ -224,6 +231,7 @@ def test_slow_calls_are_not_called_again_and_short_ones_are_repeated() -> None:
         (["--only", "no such case"], "--only: expected a part of the name of a case"),
         (["--python", "torch=/nowhere/python"], "--python: expected the name of a peer"),
         (["--python", "python3"], "--python: expected the name of a peer"),
+        (["--cpu", "z80"], "--cpu: expected one of portable"),
         (["--rounds", "0"], "expected --seconds above 0 and --rounds of at least 1"),
         (["--suite", "all"], "invalid choice"),
     ],
