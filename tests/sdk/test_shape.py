@@ -54,7 +54,7 @@ LAYERS = (
     ("ops.sparse_plan", "ops.sparse_flash_mla", "ops.kv_quant_sparse_attn_sharedkv"),
     ("report",),
     ("ops.judge",),
-    ("ops.fia_judge",),
+    ("ops.fia_judge", "ops.sparse_judge"),
     ("catalogue", "checking"),
     ("stored.archive", "stored.description", "kinds"),
     ("stored.call",),

@@ -2,46 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse_attention/entry.h"
 
-#include <memory>
 #include <utility>
 
-#include "meta/api.h"
-#include "ops/check_options.h"
-#include "ops/report_handle.h"
 #include "ops/compute.h"
 #include "ops/sparse_attention/metadata_prepared.h"
 #include "ops/sparse_attention/prepared.h"
 #include "runtime/last_error.h"
 
 namespace acl_attn::ops::sparse {
-namespace {
 
-Case understood(const Call& call, Profile) { return Case(call); }
-MetadataCase understood(const MetadataCall& call, Profile profile) {
-    return MetadataCase(call, planning_device(profile));
-}
-
-template <class Case, class Call>
-aclnnStatus check(const Entry& entry, const Catalogue<Case>& catalogue, Call& call) {
-    if (entry.report == nullptr) return meta::null_result("report");
-    if (const aclnnStatus status = check_options(entry.options)) return status;
-    call.is_sketch = call.has_workspace_size = call.has_executor = true;
-    resolve(call);
-    const Profile profile = chosen_profile(entry.options);
-    const Revision revision = chosen_revision(entry.options);
-    const Case subject = understood(call, profile);
-    auto kept = std::make_shared<KeptReport>(accepting_profiles(catalogue, subject, revision));
-    all_findings(catalogue, subject, {profile, revision, subject.known()},
-                 [&](Finding finding) { kept->add(std::move(*finding), false); });
-    *entry.report = publish(std::move(kept));
-    return ACLNN_SUCCESS;
-}
-
-}  // namespace
-
-aclnnStatus enter(const Entry& entry, const Catalogue<Case>& catalogue, Call& call, uint64_t* workspace_size,
-                  aclOpExecutor** executor) {
-    if (entry.is_check) return check(entry, catalogue, call);
+aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* workspace_size,
+                      aclOpExecutor** executor) {
     if (const char* mistake = wrong_environment()) return acl_attn::fail(ACLNN_ERR_PARAM_INVALID, mistake);
     resolve(call);
     const Case subject(call);
@@ -51,9 +22,8 @@ aclnnStatus enter(const Entry& entry, const Catalogue<Case>& catalogue, Call& ca
     return meta::publish(api_name(call.op), prepare(subject, std::move(planned)), workspace_size, executor);
 }
 
-aclnnStatus enter(const Entry& entry, const Catalogue<MetadataCase>& catalogue, MetadataCall& call,
-                  uint64_t* workspace_size, aclOpExecutor** executor) {
-    if (entry.is_check) return check(entry, catalogue, call);
+aclnnStatus phase_one(const Catalogue<MetadataCase>& catalogue, MetadataCall& call, uint64_t* workspace_size,
+                      aclOpExecutor** executor) {
     if (const char* mistake = wrong_environment()) return acl_attn::fail(ACLNN_ERR_PARAM_INVALID, mistake);
     resolve(call);
     const MetadataCase subject(call, planning_device(current_profile()));

@@ -13,6 +13,12 @@
 
 namespace acl_attn::ops::sparse {
 
+aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* workspace_size,
+                      aclOpExecutor** executor);
+
+aclnnStatus phase_one(const Catalogue<MetadataCase>& catalogue, MetadataCall& call, uint64_t* workspace_size,
+                      aclOpExecutor** executor);
+
 // Through which function a call came, and what for.
 struct Entry {
     const char* api;
@@ -25,7 +31,7 @@ inline Entry check_entry(const char* api, const aclAttnCheckOptions* options, ac
     return {api, true, options, report};
 }
 
-// `workspace_size` and `executor` are for calls to be prepared.
+// Phase one or the check. `workspace_size` and `executor` are for calls to be prepared.
 aclnnStatus enter(const Entry& entry, const Catalogue<Case>& catalogue, Call& call, uint64_t* workspace_size,
                   aclOpExecutor** executor);
 
