@@ -150,6 +150,8 @@ std::vector<Spec> specs() {
     };
     add([](Spec& s) { s.dim = s.dim_v = 128, s.sequences = {{130, 300, {kOpenFirst, 170}}}; });      // causal prefill
     add([](Spec& s) { s.heads = 5, s.sequences = {{40, 40, {-7, 3}}}, s.heads_outside = true; });
+    add([](Spec& s) { s.heads = 2, s.kv_heads = 2, s.sequences = {{40, 20, {5, 9}}, {30, 200, {-2, 160}}}; });
+    add([](Spec& s) { s.has_mask = true, s.heads = 4, s.sequences = {{50, 30, {3, 6}}, {9, 5, {-30, -3}}}; });
     add([](Spec& s) { s.heads = 8, s.dim = s.dim_v = 64, s.sequences = {{1, 2500}, {1, 1024}}; });   // split keys
     add([](Spec& s) { s.heads = 16, s.kv_heads = 2, s.sequences = {{3, 1300}, {0, 5}, {2, 0}}; });
     add([](Spec& s) { s.dim = s.dim_v = 256, s.heads = 2, s.sequences = {{70, 140, {kOpenFirst, 70}}}; });
