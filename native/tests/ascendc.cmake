@@ -22,6 +22,10 @@ if(ACL_ATTN_BUILD_SIM)
     add_test(NAME ascendc_api_list COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/native/ascendc/api_list.py)
   endif()
 
+  add_test(NAME exported_symbols_sim
+    COMMAND ${CMAKE_COMMAND} -D NM=${CMAKE_NM} -D LIBRARY=$<TARGET_FILE:acl_attn_sim>
+            -D INCLUDE=${PROJECT_SOURCE_DIR}/include -P ${CMAKE_CURRENT_SOURCE_DIR}/exported_symbols.cmake)
+
   # The operator's own tests through the C interface, on both generations, with the simulator's checks.
   foreach(test two_phase two_phase_features)
     add_executable(${test}_sim ${CMAKE_CURRENT_LIST_DIR}/${test}.cpp)
