@@ -174,7 +174,7 @@ private:
     }
 
     const FlashAttentionParams& params_;
-    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 2, 1> loads_;
+    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 3, 1> loads_;
 };
 
 }  // namespace ACL_ATTN_KERNEL_ARCH
