@@ -5,8 +5,10 @@
 #include <cstring>
 #include <vector>
 
-// Wider instruction sets where the processor has them; the order of additions is the same in all of them.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+// Wider instruction sets where the processor has them; sums run in the same order in all of them. Sanitizers do not go
+// together with functions that are chosen while the program is loaded.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && \
+    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define ACL_ATTN_SIM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define ACL_ATTN_SIM_CLONES

@@ -10,6 +10,35 @@ if(ACL_ATTN_BUILD_SIM)
   add_test(NAME ascendc_flash_attention COMMAND ascendc_flash_attention)
   set_tests_properties(ascendc_flash_attention PROPERTIES TIMEOUT 1500)
 
+  # What the compiler must take before it sees the kernels, and that nothing else is called.
+  foreach(arch 2201 3510)
+    add_library(acl_attn_api_probe_${arch} OBJECT ${PROJECT_SOURCE_DIR}/native/ascendc/api_probe.cpp)
+    target_compile_definitions(acl_attn_api_probe_${arch} PRIVATE __NPU_ARCH__=${arch})
+    target_include_directories(
+      acl_attn_api_probe_${arch} PRIVATE ${PROJECT_SOURCE_DIR}/native ${PROJECT_SOURCE_DIR}/native/sim/include)
+  endforeach()
+  find_package(Python 3.10 COMPONENTS Interpreter)
+  if(Python_FOUND)
+    add_test(NAME ascendc_api_list COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/native/ascendc/api_list.py)
+  endif()
+
+  add_test(NAME exported_symbols_sim
+    COMMAND ${CMAKE_COMMAND} -D NM=${CMAKE_NM} -D LIBRARY=$<TARGET_FILE:acl_attn_sim>
+            -D INCLUDE=${PROJECT_SOURCE_DIR}/include -P ${CMAKE_CURRENT_SOURCE_DIR}/exported_symbols.cmake)
+
+  # The operator's own tests through the C interface, on both generations, with the simulator's checks.
+  foreach(test two_phase two_phase_features)
+    add_executable(${test}_sim ${CMAKE_CURRENT_LIST_DIR}/${test}.cpp)
+    target_link_libraries(${test}_sim PRIVATE acl_attn_sim Threads::Threads)
+    foreach(chip Ascend910B1 Ascend950PR_9599)
+      add_test(NAME ${test}_${chip} COMMAND ${test}_sim)
+      set_tests_properties(
+        ${test}_${chip}
+        PROPERTIES TIMEOUT 1500
+                   ENVIRONMENT "ACL_ATTN_PROFILE=host;ACL_ATTN_SOC_NAME=${chip};ACL_ATTN_SIM_CHECKS=1")
+    endforeach()
+  endforeach()
+
   # Not a test: what the cost model says of known calls.
   add_executable(bench_npu_model ${CMAKE_CURRENT_LIST_DIR}/bench_npu_model.cpp)
   target_link_libraries(bench_npu_model PRIVATE acl_attn_engine acl_attn_launch_sim acl_attn_kernels_2201

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The AscendC kernels in the simulator, for both architectures, against the double computation and the host engine, over
-// the engine's own cases. A case without an instantiation is listed, not forgotten: which these are is checked, too.
+// The AscendC kernels in the simulator with its checks on, for both architectures, against the double computation and
+// the host engine, over the engine's own cases. A case without an instantiation is listed, not forgotten: which these
+// are is checked, too.
 #include <cstring>
 #include <set>
 
 #include "ascendc/launch/attention.h"
 #include "ascendc/launch/chip.h"
+#include "ascendc/launch/sim_settings.h"
 #include "engine_features_problem.h"
 #include "engine_reference.h"
 
@@ -18,7 +20,8 @@ using acl_attn::ascendc::Chip;
 
 constexpr int32_t kCores = 3;
 
-// Probabilities are rounded to the query's type before they meet the values, so that errors are about twice an output's.
+// Probabilities are rounded to the query's type before they meet the values, so that errors are about twice an
+// output's.
 double rms_limit_of(Dtype dtype) { return dtype == Dtype::f16 ? 0.00060 : 0.0045; }
 constexpr double kKernelLseLimit = 4e-6;
 // Stored keys become 16-bit numbers first, which moves every score.
@@ -150,6 +153,8 @@ std::vector<Spec> specs() {
     };
     add([](Spec& s) { s.dim = s.dim_v = 128, s.sequences = {{130, 300, {kOpenFirst, 170}}}; });      // causal prefill
     add([](Spec& s) { s.heads = 5, s.sequences = {{40, 40, {-7, 3}}}, s.heads_outside = true; });
+    add([](Spec& s) { s.heads = 2, s.kv_heads = 2, s.sequences = {{40, 20, {5, 9}}, {30, 200, {-2, 160}}}; });
+    add([](Spec& s) { s.has_mask = true, s.heads = 4, s.sequences = {{50, 30, {3, 6}}, {9, 5, {-30, -3}}}; });
     add([](Spec& s) { s.heads = 8, s.dim = s.dim_v = 64, s.sequences = {{1, 2500}, {1, 1024}}; });   // split keys
     add([](Spec& s) { s.heads = 16, s.kv_heads = 2, s.sequences = {{3, 1300}, {0, 5}, {2, 0}}; });
     add([](Spec& s) { s.dim = s.dim_v = 256, s.heads = 2, s.sequences = {{70, 140, {kOpenFirst, 70}}}; });
@@ -173,13 +178,34 @@ void check_spec(const Chip& chip, Spec spec) {
     }
 }
 
+Result result_on(const Chip& chip, const Spec& spec, const std::vector<Logical>& data, uint64_t seed) {
+    Laid laid(spec, data);
+    acl_attn::ascendc::set_sim_settings({true, seed});
+    run_on(chip, laid.problem, laid.operands, spec.name() + name_of(chip));
+    acl_attn::ascendc::set_sim_settings({true, 0});
+    return laid.collect(spec);
+}
+
+// Neither the number of cores nor the order in which pipes happen to run changes a bit.
+void check_order(int32_t architecture, const Spec& spec) {
+    const std::vector<Logical> data = make_logical(spec, 3);
+    const Result want = result_on({architecture, kCores}, spec, data, 0);
+    expect(result_on({architecture, 1}, spec, data, 0) == want, spec.name() + ": other bits on one core");
+    for (const uint64_t seed : {1, 2}) {
+        expect(result_on({architecture, 2 * kCores}, spec, data, seed) == want,
+               spec.name() + ": other bits in order " + std::to_string(seed));
+    }
+}
+
 }  // namespace
 }  // namespace engine_test
 
 int main() {
     using namespace engine_test;
+    acl_attn::ascendc::set_sim_settings({true, 0});
     for (const int32_t architecture : {2201, 3510}) {
         const Chip chip = {architecture, kCores};
+        for (const Spec& spec : specs()) check_order(architecture, spec);
         for (const Spec& spec : specs()) check_spec(chip, spec);
         std::set<std::string> unserved;
         for (const Features& f : cases()) check_case(chip, f, unserved);

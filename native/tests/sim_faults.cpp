@@ -39,11 +39,11 @@ void on_vector(Body body, bool fault) {
 }
 template <class Body>
 void on_first_vector(Body body, bool fault) {
-    InitSocState();
-    if ASCEND_IS_AIV {
-        if (GetSubBlockIdx() == 0) body(fault);
-    }
-    PipeBarrier<PIPE_ALL>();
+    on_vector(
+        [&](bool wrong) {
+            if (GetSubBlockIdx() == 0) body(wrong);
+        },
+        fault);
 }
 template <class Body>
 void on_cube(Body body, bool fault) {

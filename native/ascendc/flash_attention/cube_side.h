@@ -197,7 +197,7 @@ private:
     }
 
     // `first_column`: a multiple of 16, or 0.
-    __aicore__ inline void LoadKeyColumns(const Tile& whole, const KvParams& kv, const KvWords& words, const Step& step,
+    __aicore__ inline void LoadKeyColumns(const Tile& whole, const KvParams& kv, KvWords words, const Step& step,
                                           const Item& item, int32_t first_column) {
         const Tile tile = whole[first_column * Traits::kKeys];
         for (int32_t key = 0; key < step.keys;) {

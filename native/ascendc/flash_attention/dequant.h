@@ -39,7 +39,7 @@ public:
         : params_(params), item_(item), share_(share), first_(first) {}
 
     // Rows of the tensor that `kv` describes, `ld` elements apart at `to`.
-    __aicore__ inline void Convert(const KvParams& kv, const ScaleParams& scale, const KvWords& words, int32_t ld,
+    __aicore__ inline void Convert(const KvParams& kv, const ScaleParams& scale, KvWords words, int32_t ld,
                                    uint64_t to) {
         const bool by_channel = IsByChannel(scale);
         if (by_channel) {
@@ -98,14 +98,14 @@ private:
 
     // A number for each channel of the KV head, in fp32.
     __aicore__ inline void LoadChannels(uint32_t to, uint64_t numbers, const KvParams& kv, const ScaleParams& scale,
-                                        const KvWords& words) {
+                                        KvWords words) {
         const int64_t at = item_.sequence[words.scale_offset] + item_.kv_head * scale.head_stride;
         LoadNumbers(Ub<float>(to, kColumns), kStored, numbers, scale.type, static_cast<uint64_t>(at), kv.columns);
     }
 
     // A row by the numbers of its token, each for a group of channels.
     __aicore__ inline void ScaleRow(const FloatTile& row, const KvParams& kv, const ScaleParams& scale,
-                                    const KvWords& words, int64_t key) {
+                                    KvWords words, int64_t key) {
         const int64_t first = ScaleIndex(scale, words, key);
         for (int32_t column = 0; column < kv.columns; column += scale.group) {
             const int32_t count = Min(scale.group, kv.columns - column);
@@ -119,7 +119,7 @@ private:
     }
 
     // Of the key's first number.
-    __aicore__ inline int64_t ScaleIndex(const ScaleParams& scale, const KvWords& words, int64_t key) const {
+    __aicore__ inline int64_t ScaleIndex(const ScaleParams& scale, KvWords words, int64_t key) const {
         const int64_t own = key - params_.prefix_len;
         const int64_t head = item_.kv_head * scale.head_stride;
         if (own < 0) return item_.sequence[words.prefix_scale_offset] + key * scale.token_stride + head;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Entry points of the kernels, one an instantiation: acl_attn_fa_<architecture>_<element>_<stored type>_<tile size>. A
-// launch file per target calls them. ascendc/launch/kernels.h lists them.
+// launch file per target calls them. ascendc/launch/kernel_list.h lists them.
 #pragma once
 
 #include "ascendc/flash_attention/kernel.h"

@@ -18,7 +18,8 @@ struct KeyRun {
     int32_t count;
 };
 
-// Words of a sequence that say where its keys, or its values, lie.
+// Words of a sequence that say where its keys, or its values, lie. Passed by value: a kernel has no address for
+// constants.
 struct KvWords {
     SequenceWord address;
     SequenceWord head_stride;
@@ -33,7 +34,7 @@ constexpr KvWords kRopeWords = {kSeqKeyRopeAddress, kSeqKeyRopeHeadStride, kSeqK
 
 // Of the tensor that `kv` describes: the run that starts at key `key`, of at most `most` keys. An
 // element has `half_bytes` half bytes.
-__aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvParams& kv, const KvWords& words,
+__aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvParams& kv, KvWords words,
                                   const Item& item, int64_t key, int32_t most, int32_t half_bytes) {
     KeyRun run;
     uint64_t base = static_cast<uint64_t>(item.sequence[words.address]);

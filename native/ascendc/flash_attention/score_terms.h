@@ -145,10 +145,12 @@ private:
         const int64_t kv_len = item.sequence[kSeqKvLen];
         const int64_t group = params_.group;
         const int64_t first = item.row_begin + share.begin;
-        const geometry::Columns by_first = geometry::visible_columns(band, first / group, kv_len);
-        const geometry::Columns by_last = geometry::visible_columns(band, (first + share.rows - 1) / group, kv_len);
-        const int64_t end = step.key + step.keys;
-        if (by_last.begin <= step.key && by_first.end >= end) return;  // both ends grow with the row
+        // Both ends grow with the row, so what the first and the last row see in common, all see.
+        const int64_t top = first / group;
+        const int64_t bottom = (first + share.rows - 1) / group;
+        const int64_t begin_of_all = geometry::columns_between(band, bottom, bottom, kv_len).begin;
+        const int64_t end_of_all = geometry::columns_between(band, top, top, kv_len).end;
+        if (begin_of_all <= step.key && end_of_all >= step.key + step.keys) return;
         for (int32_t row = 0; row < share.rows;) {
             const int64_t token = (first + row) / group;
             const int64_t same = (token + 1) * group - first - row;
@@ -172,7 +174,7 @@ private:
     }
 
     const FlashAttentionParams& params_;
-    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 2, 1> loads_;
+    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 3, 1> loads_;
 };
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

@@ -57,7 +57,9 @@ struct Traits {
 
     // --- UB. On 3510 the cube writes scores and products here; on 2201 vector cores fetch them from GM.
     static constexpr int32_t kScoreSlots = __NPU_ARCH__ == 2201 ? 1 : 2;
-    static constexpr int32_t kProductColumns = __NPU_ARCH__ == 2201 ? kChunk : kDimV;  // of a slot
+    // On 2201 products are fetched in chunks of columns, with two buffers where there are several.
+    static constexpr int32_t kProductBuffers = __NPU_ARCH__ == 2201 && kDimV > kChunk ? 2 : kProductSlots;
+    static constexpr int32_t kProductColumns = __NPU_ARCH__ == 2201 ? kChunk : kDimV;  // of a buffer
     static constexpr uint32_t kScoreBytes = kVectorRows * kKeys * sizeof(float);
     static constexpr uint32_t kProductBytes = kVectorRows * kProductColumns * sizeof(float);
     static constexpr uint32_t kOutBytes = kVectorRows * kDimV * sizeof(float);
@@ -69,7 +71,7 @@ struct Traits {
     static constexpr int32_t kStatistics = 12;
     static constexpr uint32_t kUbScores = 0;  // first, and products: the cube knows these two addresses
     static constexpr uint32_t kUbProducts = kUbScores + kScoreSlots * kScoreBytes;
-    static constexpr uint32_t kUbOut = kUbProducts + kProductSlots * kProductBytes;
+    static constexpr uint32_t kUbOut = kUbProducts + kProductBuffers * kProductBytes;
     static constexpr uint32_t kUbScratch = kUbOut + kOutBytes;
     static constexpr uint32_t kUbProbs = kUbScratch + kScratchBytes;
     static constexpr uint32_t kUbAux = kUbProbs + kVectorRows * kKeys * sizeof(Element);

@@ -107,9 +107,8 @@ private:
         const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kScoreSlots);
         return Ub<float>(Traits::kUbScores + slot * Traits::kScoreBytes, Traits::kVectorRows * Traits::kKeys);
     }
-    __aicore__ inline FloatTile ProductTile(const Step& step) const {
-        const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kProductSlots);
-        return Ub<float>(Traits::kUbProducts + slot * Traits::kProductBytes,
+    __aicore__ inline FloatTile ProductTile(int32_t buffer) const {
+        return Ub<float>(Traits::kUbProducts + static_cast<uint32_t>(buffer) * Traits::kProductBytes,
                          Traits::kVectorRows * Traits::kProductColumns);
     }
     __aicore__ inline AscendC::LocalTensor<Element> ProbTile() const {
@@ -175,28 +174,31 @@ private:
                                  static_cast<uint64_t>(share.begin * Traits::kDimV) * sizeof(float);
         for (int32_t column = 0; column < params_.dim_v; column += Traits::kProductColumns) {
             const int32_t count = Min(Traits::kProductColumns, params_.dim_v - column);
-            products_.WaitFree(0);
-            GmToUb(ProductTile(step), Gm<float>(address)[static_cast<uint64_t>(column)], share.rows, count,
-                   Traits::kDimV, Traits::kProductColumns);
-            products_.SetReady(0);
-            products_.WaitReady(0);
-            AddTile(Out()[column], ProductTile(step), share.rows, count, Traits::kDimV, Traits::kProductColumns);
-            products_.SetFree(0);
+            const FloatTile products = ProductTile(product_buffer_);
+            products_.WaitFree(product_buffer_);
+            GmToUb(products, Gm<float>(address)[static_cast<uint64_t>(column)], share.rows, count, Traits::kDimV,
+                   Traits::kProductColumns);
+            products_.SetReady(product_buffer_);
+            products_.WaitReady(product_buffer_);
+            AddTile(Out()[column], products, share.rows, count, Traits::kDimV, Traits::kProductColumns);
+            products_.SetFree(product_buffer_);
+            product_buffer_ = (product_buffer_ + 1) % Traits::kProductBuffers;
         }
 #else
         ProductsReady::template WaitInVector<PIPE_V>();
         if (share.rows == 0) return;
-        AddTile(Out(), ProductTile(step), share.rows, params_.dim_v, Traits::kDimV, Traits::kProductColumns);
+        AddTile(Out(), ProductTile(step.slot % Traits::kProductSlots), share.rows, params_.dim_v, Traits::kDimV, Traits::kProductColumns);
 #endif
     }
 
     const FlashAttentionParams& params_;
     const uint64_t memory_;
     const int32_t vector_core_;
+    int32_t product_buffer_ = 0;
     ScoreTerms<Traits> terms_;
     RowOutput<Traits> output_;
     EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 0, 1> scores_;
-    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, 1> products_;
+    EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, Traits::kProductBuffers> products_;
     EventRing<AscendC::HardEvent::V_MTE3, AscendC::HardEvent::MTE3_V, 0, 1> probs_;
 };
 

@@ -1,23 +1,11 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that are compiled (flash_attention/entry_*.cpp). Among those that serve a call, the first is taken.
+// The table of compiled kernels, with the functions that the simulator runs.
 #pragma once
 
+#include "ascendc/launch/kernel_list.h"
 #include "ascendc/launch/table.h"
-
-// use(architecture, element, stored type, tile size)
-#define ACL_ATTN_FA_PLAIN(use, arch)                                                              \
-    use(arch, bf16, bf16, narrow) use(arch, bf16, bf16, latent) use(arch, bf16, bf16, wide)       \
-    use(arch, f16, f16, narrow) use(arch, f16, f16, latent) use(arch, f16, f16, wide)
-#define ACL_ATTN_FA_STORED(use, arch, kv)                                                         \
-    use(arch, bf16, kv, narrow) use(arch, bf16, kv, wide) use(arch, f16, kv, narrow) use(arch, f16, kv, wide)
-#define ACL_ATTN_FA_EACH(use)                                                                     \
-    ACL_ATTN_FA_PLAIN(use, 2201) ACL_ATTN_FA_PLAIN(use, 3510)                                     \
-    ACL_ATTN_FA_STORED(use, 2201, i8) ACL_ATTN_FA_STORED(use, 2201, i4)                           \
-    ACL_ATTN_FA_STORED(use, 3510, i8) ACL_ATTN_FA_STORED(use, 3510, i4)                           \
-    ACL_ATTN_FA_STORED(use, 3510, f8_e4m3) ACL_ATTN_FA_STORED(use, 3510, hif8)                    \
-    ACL_ATTN_FA_STORED(use, 3510, f4_e2m1)
 
 #define ACL_ATTN_FA_DECLARE(arch, element, kv, size) \
     extern "C" void acl_attn_fa_##arch##_##element##_##kv##_##size(acl_attn::ascendc::FlashAttentionParams params);

@@ -5,6 +5,7 @@
 
 #include "ascendc/launch/launcher.h"
 #include "ascendc/launch/sim_settings.h"
+#include "engine/attention.h"
 #include "sim/launch.h"
 #include "sim/profile.h"
 
@@ -46,7 +47,7 @@ std::string launch(const Instantiation& instantiation, const FlashAttentionParam
     options.blocks = static_cast<uint32_t>(cores);
     options.checks = settings.checks;
     options.seed = settings.seed;
-    options.threads = 0;
+    options.threads = static_cast<uint32_t>(engine::thread_count());
     sim::ask_for_profile(options);
     const sim::LaunchResult result = sim::launch(options, [&] { instantiation.kernel(params); });
     const std::string unwritten = sim::write_profile(options, result, instantiation.name);

@@ -23,7 +23,6 @@ __aicore__ inline void GmToL1Nz(const AscendC::LocalTensor<T>& tile, const Ascen
     copy.nValue = static_cast<uint16_t>(rows);
     copy.dValue = static_cast<uint16_t>(columns);
     copy.srcNdMatrixStride = 0;
-    copy.srcDValue = static_cast<uint16_t>(0);
     copy.dstNzC0Stride = static_cast<uint16_t>(rows_pad);
     copy.dstNzNStride = 1;
     copy.dstNzMatrixStride = 0;
