@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from .device import Device
+from .dtypes import decode, dtype_name
 from .lse import LSE
 from .profiles import PROFILES, RULES
 from .stored import load_call
+from .stored.archive import carrier
 
 __all__ = ["add_call_commands"]
 
@@ -33,7 +35,7 @@ def add_call_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     run = commands.add_parser("run", help="make a stored call again")
     run.add_argument("file", type=Path, help="a call stored by acl_attn.save_call, with arrays (.npz)")
     run.add_argument("--profile", choices=PROFILES, help="whose rules; default: what is in force (acl-attn env)")
-    run.add_argument("--output", type=Path, metavar="FILE", help="where to put the results, as .npz")
+    run.add_argument("--output", type=Path, metavar="FILE", help="where to put the results and their dtypes, as .npz")
     run.set_defaults(run=_run)
 
 
@@ -57,9 +59,14 @@ def _run(options: argparse.Namespace) -> int:
     found = call.run()
     results = _results(found if isinstance(found, tuple) else (found,))
     for name, array in results.items():
-        print(f"{name}  {array.dtype} {array.shape}  {_summary(array)}")
+        print(f"{name}  {dtype_name(array.dtype)} {array.shape}  {_summary(array)}")
     if options.output is not None:
-        np.savez(options.output, **results)
+        # NumPy's format has no name for types like bfloat16: a text beside the array says what its items are.
+        members: dict[str, Any] = {}
+        for name, array in results.items():
+            members[name] = np.ascontiguousarray(array).view(carrier(array.dtype))
+            members[f"{name}.dtype"] = np.array(dtype_name(array.dtype))
+        np.savez(options.output, **members)
     return 0
 
 
@@ -69,10 +76,7 @@ def _results(found: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _summary(array: np.ndarray[Any, Any]) -> str:
-    try:
-        numbers = array.astype(np.float64)
-    except TypeError:
-        return ""
+    numbers = decode(array).astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
     if not finite.size:
         return "no finite numbers"

@@ -281,16 +281,27 @@ def refusal(problem: ffi.CData, api: str, names: Mapping[str, str]) -> AclAttnEr
 
 def _with_parts(found: AclError, problem: ffi.CData, names: Mapping[str, str] | None) -> AclError:
     parts = {part: text(getattr(problem, part)) for part in ("parameter", "expected", "got", "fix", "rule")}
-    found._parts = {**parts, "parameter": renamed(parts["parameter"], names or {})}
+    found._parts = {part: renamed(words, names or {}) for part, words in parts.items()}
     found.profiles = profile_names(problem.acceptedBy)
     return found
 
 
-def renamed(parameter: str, names: Mapping[str, str]) -> str:
-    """Replace the C name at the beginning of a parameter's name, or of a message about it, by Python's."""
-    # "actualSeqLengthsKv[3]: expected ...": the name ends where an index or the message begins.
-    known = re.match(r"\w+(?=[\[.:]|$)", parameter)
-    return names.get(known[0], known[0]) + parameter[known.end() :] if known else parameter
+# "actualSeqLengthsKv[3]: expected ..." begins with the name of a parameter, which may be any word. Further on only
+# words with a capital inside are names; before a number, as in "sparseMode 3", they say what a code of C's means.
+_NAME_IN_FRONT = re.compile(r"\w+(?=[\[.:]|$)")
+_NAME_INSIDE = re.compile(r"\b[a-z]+[A-Z]\w*\b(?! -?\d)")
+
+
+def renamed(message: str, names: Mapping[str, str]) -> str:
+    """Replace the C names of parameters in a message, or in a part of one, by Python's."""
+
+    def python_name(found: re.Match[str]) -> str:
+        return names.get(found[0], found[0])
+
+    front = _NAME_IN_FRONT.match(message)
+    if front is None:
+        return _NAME_INSIDE.sub(python_name, message)
+    return python_name(front) + _NAME_INSIDE.sub(python_name, message[front.end() :])
 
 
 def _class_of(status: int, detail: str) -> type[AclError]:

@@ -58,15 +58,16 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     if current >= OWN_MEMORY:
         run_placed(call, queue, current, workspace_cache)
         return
-    settings = lib.aclAttnGetSettings()
-    if not settings:  # of an operator that does not tell what it goes by, no executor can be kept
-        _run_unkept(call, queue, device)
-        return
     outline = Outline()
     arguments = call.arguments(outline)
+    settings = lib.aclAttnGetSettings()
     form = (current, call.operator.name, settings, *arguments)
     prepared = kept.take(form)
     if prepared is None:
+        # Without settings the library does not tell what else its executors depend on.
+        if not settings or not kept.is_worth_keeping(form):
+            _run_unkept(call, queue, device)
+            return
         prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)], current)
         kept.add(form, prepared)
     try:

@@ -164,6 +164,7 @@ class Prepared:
 class Kept:
     """Executors that wait for another call of the same form, so that it need not be checked and prepared again.
 
+    One is made when a form comes for the second time: preparing it costs more than a call that is made once.
     Everything that phase one looks at is part of the form: what `Outline` makes of the call, and the library's
     settings. What it does not look at, such as addresses and what tensors hold, each run looks at itself.
     """
@@ -172,6 +173,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._known: dict[object, Prepared] = {}  # the oldest first
+        self._seen: dict[object, None] = {}  # forms that came once, likewise
         weakref.finalize(self, _destroy_unused, self._known)  # at exit
 
     def take(self, form: object) -> Prepared | None:
@@ -179,18 +181,34 @@ class Kept:
         prepared = self._known.get(form)
         return prepared if prepared is not None and prepared.in_use.acquire(False) else None
 
+    def is_worth_keeping(self, form: object) -> bool:
+        """Whether to make an executor for calls of this form, which `take` had none for."""
+        if form in self._known:  # in use
+            return False
+        if form in self._seen:
+            return True
+        self._seen[form] = None
+        if len(self._seen) > self._MOST:
+            _drop_oldest(self._seen)
+        return False
+
     def add(self, form: object, prepared: Prepared) -> None:
         """Keep an executor, which the caller uses first, for calls of this form. What it displaces goes when unused."""
         prepared.in_use.acquire()
         prepared.finalizer.atexit = False  # a daemon thread may be using it even then
         self._known[form] = prepared
         if len(self._known) > self._MOST:
-            with contextlib.suppress(KeyError, RuntimeError, StopIteration):  # another thread drops one as well
-                del self._known[next(iter(self._known))]
+            _drop_oldest(self._known)
 
     def clear(self) -> None:
         """Destroy what is not in use."""
+        self._seen.clear()
         _destroy_unused(self._known)
+
+
+def _drop_oldest(entries: dict[object, Any]) -> None:
+    with contextlib.suppress(KeyError, RuntimeError, StopIteration):  # another thread drops one as well
+        del entries[next(iter(entries))]
 
 
 def _destroy_unused(known: dict[object, Prepared]) -> None:

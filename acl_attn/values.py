@@ -16,7 +16,7 @@ from .errors import invalid, type_name, wrong_type
 __all__ = ["are_integers", "as_array", "flag", "instance", "integer", "integers", "number"]
 
 _PLAIN = {int}
-_NO_NUMBERS = "OSUMm"  # kinds of dtypes: objects, texts, dates
+_NO_NUMBERS = "OSUMmc"  # kinds of dtypes: objects, texts, dates, complex numbers
 
 
 def integer(value: object, parameter: str) -> int:
@@ -72,7 +72,9 @@ def as_array(values: object, parameter: str) -> npt.NDArray[Any]:
         is_nested = isinstance(values, (list, tuple))
         got = "nested sequences of different lengths" if is_nested else f"{type_name(values)} that NumPy refuses"
         raise wrong_type(parameter, "an array-like", got) from None
-    if array.dtype.kind in _NO_NUMBERS:
+    fields = array.dtype.names
+    # Carriers of types that NumPy does not have are records of one opaque field.
+    if array.dtype.kind in _NO_NUMBERS or (fields and array.dtype[0].kind != "V"):
         got = f"dtype {array.dtype}" if isinstance(values, np.ndarray) else type_name(values)
         raise wrong_type(parameter, "an array-like of numbers", got)
     return array

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..dtypes import encode
 from ..errors import invalid
 from ..lengths import Lengths
+from ..values import as_array
 from .axes import to_nz
 from .modes import GROUP
 from .scaling import as_floats, power_of_two_scale
@@ -123,6 +124,7 @@ def group_query_scale(scale: Array, num_kv_heads: int) -> Array:
     ndarray, shape (num_kv_heads, tokens, num_heads / num_kv_heads, head_dim / 64, 2)
         A copy.
     """
+    scale = as_array(scale, "scale")
     if scale.ndim != 4 or num_kv_heads < 1 or scale.shape[1] % num_kv_heads:
         raise invalid("scale", f"rank 4 and a number of heads that {num_kv_heads} divides", f"shape {scale.shape}")
     tokens, heads, pairs, two = scale.shape

@@ -165,7 +165,8 @@ def read_packed(pool: Array, slots: npt.ArrayLike, dtype: npt.DTypeLike = np.flo
     layout = find_layout(PACKED.row_bytes, scale_kind)
     blocks = _as_blocks(pool)
     codes = check_codes(pool.dtype, layout, "pool")
-    shape = np.shape(slots)
+    slots = as_array(slots, "slots")
+    shape = slots.shape
     wanted = _as_slots(slots, shape)
     numbers = np.empty((wanted.size, layout.channels), number_dtype(as_dtype(dtype), "dtype"))
     call_unpack(blocks, numbers, layout, codes, wanted)

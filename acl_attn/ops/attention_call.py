@@ -41,6 +41,7 @@ _RENAMED = {
     "scale_value": "scale",
     "attention_out": "out",
     "softmax_lse": "lse_out",
+    "softmax_lse_flag": "return_lse",
 }
 _NAMES = {
     c_name: FEATURE_NAMES.get(c_name.removesuffix("Optional"), _RENAMED.get(name, name))

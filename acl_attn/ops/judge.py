@@ -91,8 +91,10 @@ def read_report(operator: str, profile: str, rules: str, judged: Judged) -> Repo
 
 
 def _problem(found: ffi.CData, names: Mapping[str, str]) -> Problem:
-    rule, fix = text(found.rule), text(found.fix)
-    parameter, allowed, got = renamed(text(found.parameter), names), text(found.expected), text(found.got)
+    rule = text(found.rule)
+    parameter, allowed, got, fix = (
+        renamed(text(part), names) for part in (found.parameter, found.expected, found.got, found.fix)
+    )
     return Problem(
         rule=rule,
         parameter=parameter,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._lib import ffi
 from ..device import Device, StreamLike, device_id
-from ..errors import invalid
+from ..errors import invalid, wrong_type
 from ..lengths import LengthsLike
 from ..plan import OperatorPlan
 from ..tensor import (
@@ -30,13 +30,15 @@ from .sparse_call import METADATA, SparseCall, lse_spec, no_lse
 
 __all__ = ["SparsePlan"]
 
+_OPERANDS = ("q", "ori_kv", "cmp_kv", "cmp_sparse_indices", "sinks")  # what a run may be given
+
 
 class _State(NamedTuple):
     """What `update` replaces as a whole, so that runs in flight keep theirs."""
 
     lengths: SparseLengths
     arrays: Arrays  # the metadata among them
-    pointers: dict[str, ffi.CData]
+    pointers: list[ffi.CData]  # of all inputs, as planned; null where an array comes later
 
 
 class SparsePlan(OperatorPlan):
@@ -132,6 +134,8 @@ class SparsePlan(OperatorPlan):
             if value is not None or name in ("q", "ori_kv", "sinks")
         }
         self._later = {name for name, value in given.items() if isinstance(value, Spec)}
+        for name in self._later.difference(_OPERANDS):
+            raise wrong_type(name, "an array, as runs are given none", "a Spec")
         lists = tensors.get("cmp_sparse_indices")
         _check_axes(tensors)
         self._arguments = SparseArguments(
@@ -157,6 +161,7 @@ class SparsePlan(OperatorPlan):
         call = SparseCall(signature, {**attributes, **arrays, **tensors}, outputs)
         call.parameter_names = names_of_the_plan(signature)
         self._sparse = call
+        self._positions = {name: position for position, name in enumerate(call.inputs)}
         written = ["attn_out", *(["softmax_lse"] if wants_lse else [])]
         super().__init__(call, [signature.slot(name) for name in (*call.inputs, *written)], self._device_id)
         # Only now: the operator says of a shape what is wrong with it, the metadata's producer merely of a number.
@@ -229,15 +234,15 @@ class SparsePlan(OperatorPlan):
         InvalidArgumentError
             An array is not as planned, or a block table or a list names what is not there.
         """
-        given = {"q": q, "ori_kv": ori_kv, "cmp_kv": cmp_kv, "cmp_sparse_indices": cmp_sparse_indices, "sinks": sinks}
-        planned, state = self._sparse.inputs, self._state
-        for name, value in given.items():
-            if value is not None and name not in planned:
-                raise invalid(name, "None, as planned", "an array", "make a new plan")
-        pointers = [
-            state.pointers[name] if name in state.pointers else self._pointer(given.get(name), name, tensor)
-            for name, tensor in planned.items()
-        ]
+        given = (q, ori_kv, cmp_kv, cmp_sparse_indices, sinks)
+        state = self._state
+        pointers = state.pointers.copy()
+        for name, value in zip(_OPERANDS, given, strict=True):
+            if value is not None or name in self._later:
+                position = self._positions.get(name)
+                if position is None:
+                    raise invalid(name, "None, as planned", "an array", "make a new plan")
+                pointers[position] = self._pointer(value, name, self._sparse.inputs[name])
         out = self._output(out, "attn_out", self._out_spec)
         pointers.append(output_pointer(out, "out", self._out_spec, self._device))
         if self._lse_spec is None:
@@ -287,7 +292,11 @@ class SparsePlan(OperatorPlan):
     def _make_state(self, lengths: SparseLengths) -> _State:
         arrays = self._arguments.length_arrays(lengths)
         arrays["metadata"] = self._arguments.metadata(lengths, arrays, self._device_id)
-        return _State(lengths, arrays, {name: ffi.from_buffer(array) for name, array in arrays.items()})
+        pointers = [
+            ffi.from_buffer(arrays[name]) if name in arrays else ffi.NULL if name in self._later else tensor._pointer
+            for name, tensor in self._sparse.inputs.items()
+        ]
+        return _State(lengths, arrays, pointers)
 
     def _output(self, given: ArrayLike | None, name: str, spec: Spec) -> Any:
         if given is None:

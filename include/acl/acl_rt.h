@@ -388,7 +388,7 @@ ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback fn, void *userDat
 ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
 ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 /* Style B: `fn` runs as a task of the stream, on a thread of the runtime or on one that synchronises the stream. Inside
- * it, calls that wait for the same stream are refused with 207000. */
+ * it, calls that wait for the same stream, or for one that waits for it, are refused with 207000. */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
 
 /* --- Capture, replay and raw kernels: not supported by the host target yet, every function returns 207000. -------- */

@@ -383,11 +383,7 @@ std::string PlannedAttention::describe() const {
     out += "\nwork items: " + text(prefill) + " prefill (up to " + text(schedule_.block_rows) + " rows), " +
            text(decode) + " decode, " + text(padding) + " padding; " + text(schedule_.merges.size()) +
            " merges of split keys";
-    out += "\nworkspace: " + text(bytes_) + " bytes";
-    for (const std::string& problem : {target_environment_problem(), thread_environment_problem()}) {
-        if (!problem.empty()) out += "\nwarning: " + problem;
-    }
-    return out;
+    return out + "\nworkspace: " + text(bytes_) + " bytes";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "engine/attention.h"
 #include "engine/cpu_features.h"
@@ -70,7 +71,7 @@ const Default& default_target() {
         for (int i = 0; i < kTargetCount; i++) {
             if (target_usable(i)) result.problem += std::string(i == 0 ? " " : ", ") + target_name(i);
         }
-        result.problem += std::string(", got ") + wish + "; using " + target_name(result.index);
+        result.problem += std::string(", got ") + wish + "; unset it to use " + target_name(result.index);
         return result;
     }();
     return found;
@@ -108,6 +109,9 @@ const Kernels& target_kernels_in_fp32(int index) {
     return *kTargets[index].kernels;
 }
 
-std::string target_environment_problem() { return default_target().problem; }
+const char* target_environment_problem() {
+    const bool decides = g_forced.load(std::memory_order_relaxed) < 0;
+    return decides && !default_target().problem.empty() ? default_target().problem.c_str() : nullptr;
+}
 
 }  // namespace acl_attn::engine

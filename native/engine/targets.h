@@ -4,8 +4,6 @@
 // From a target's index (see attention.h) to its kernels.
 #pragma once
 
-#include <string>
-
 #include "engine/kernels.h"
 
 namespace acl_attn::engine {
@@ -16,7 +14,7 @@ const Kernels& target_kernels(int index);
 // 16-bit output's last place, but a large part of the steps that are lost or won where an output is quantised.
 const Kernels& target_kernels_in_fp32(int index);
 
-// What is wrong with ACL_ATTN_CPU, in words; empty if nothing is.
-std::string target_environment_problem();
+// What is wrong with ACL_ATTN_CPU, as long as it decides; null if nothing is.
+const char* target_environment_problem();
 
 }  // namespace acl_attn::engine

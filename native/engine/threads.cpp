@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #ifdef __linux__
@@ -55,7 +56,7 @@ const Default& default_count() {
             result.count = static_cast<int>(count);
         } else {
             result.problem = "ACL_ATTN_NUM_THREADS: expected a number from 1 to " + std::to_string(kMaxThreads) +
-                             ", got " + wish + "; using " + std::to_string(result.count);
+                             ", got " + wish + "; unset it to use " + std::to_string(result.count);
         }
         return result;
     }();
@@ -75,6 +76,9 @@ bool set_thread_count(int count) {
     return true;
 }
 
-std::string thread_environment_problem() { return default_count().problem; }
+const char* thread_environment_problem() {
+    const bool decides = g_forced.load(std::memory_order_relaxed) <= 0;
+    return decides && !default_count().problem.empty() ? default_count().problem.c_str() : nullptr;
+}
 
 }  // namespace acl_attn::engine

@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
+#include "engine/targets.h"
+#include "engine/threads.h"
 #include "runtime/device.h"
 #include "runtime/text.h"
 
@@ -101,6 +103,8 @@ void set_revision(Revision chosen) noexcept { revision.store(static_cast<int>(ch
 void unset_revision() noexcept { revision.store(kUnset, std::memory_order_relaxed); }
 
 const char* wrong_environment() noexcept {
+    if (const char* problem = engine::target_environment_problem()) return problem;
+    if (const char* problem = engine::thread_environment_problem()) return problem;
     const Asked& from = asked();
     if (from.wrong_profile.empty() && from.wrong_revision.empty()) return nullptr;
     const bool is_profile_open =

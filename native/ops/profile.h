@@ -62,8 +62,8 @@ Revision current_revision() noexcept;
 void set_revision(Revision revision) noexcept;
 void unset_revision() noexcept;
 
-// What is wrong with the two environment variables, as a sentence; null where nothing is, or nobody asks them any more.
-// Calls are refused with it: guessing would hold them against rules that nobody chose.
+// What is wrong with the environment variables that calls go by, as a sentence; null where nothing is, or nobody asks
+// them any more. Calls are refused with it: guessing would hold them against rules that nobody chose.
 const char* wrong_environment() noexcept;
 
 }  // namespace acl_attn::ops

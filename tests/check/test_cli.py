@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -78,6 +79,49 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     want, lse = acl_attn.attention(**call)
     np.testing.assert_array_equal(results["attention_out"], want)
     np.testing.assert_array_equal(results["softmax_lse"], lse.array)
+    assert (str(results["attention_out.dtype"]), str(results["softmax_lse.dtype"])) == ("float16", "float32")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "hifloat8", "float8_e4m3fn"])
+def test_results_of_types_that_numpy_has_no_name_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], dtype: str
+) -> None:
+    query = np.random.default_rng(0).standard_normal((1, 3, 2, 32)).astype(ml_dtypes.bfloat16)
+    call: dict[str, Any] = {"query": query, "key": query, "value": query}
+    if dtype != "bfloat16":
+        call["out_quant"] = acl_attn.OutQuant(1.0, dtype=dtype)
+    acl_attn.save_call(tmp_path / "call.npz", "attention", **call)
+    status, out, _ = run(capsys, "run", tmp_path / "call.npz", "--output", tmp_path / "results.npz")
+    assert status == 0
+    assert f"attention_out  {dtype} (1, 3, 2, 32)  min " in out
+    with np.load(tmp_path / "results.npz") as results:
+        assert str(results["attention_out.dtype"]) == dtype
+        found = results["attention_out"].view(acl_attn.dtypes.as_dtype(dtype))
+    want = acl_attn.attention(**call)
+    assert found.dtype == want.dtype
+    assert found.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("ACL_ATTN_CPU", "fast", "ACL_ATTN_CPU: expected one of portable"),
+        ("ACL_ATTN_NUM_THREADS", "many", "ACL_ATTN_NUM_THREADS: expected a number from 1 to 1024, got many; unset it"),
+        ("ACL_ATTN_NUM_THREADS", "0", "ACL_ATTN_NUM_THREADS: expected a number from 1 to 1024, got 0; unset it"),
+        ("ACL_ATTN_PROFILE", "ascend1", "ACL_ATTN_PROFILE: expected one of host"),
+        ("ACL_ATTN_RULES", "old", "ACL_ATTN_RULES: expected one of page"),
+    ],
+)
+def test_an_environment_that_makes_no_sense_stops_a_run(
+    tmp_path: Path, variable: str, value: str, message: str
+) -> None:
+    query = np.ones((1, 1, 2, 32), np.float16)
+    acl_attn.save_call(tmp_path / "call.npz", "attention", query=query, key=query, value=query)
+    command = [sys.executable, "-m", "acl_attn", "run", str(tmp_path / "call.npz")]
+    environment = {**os.environ, variable: value}
+    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"acl-attn run: {message}")
 
 
 def test_run_of_a_refused_call(tmp_path: Path, capsys: pytest.CaptureFixture[str], set_profile: SetProfile) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import acl_attn
+from acl_attn._lib import ffi, lib
 from acl_attn.dtypes import hifloat8
-from acl_attn.errors import ArgumentTypeError, InvalidArgumentError
+from acl_attn.errors import ArgumentTypeError, InvalidArgumentError, recent_message
 from acl_attn.kvcache import check_packed, pack, packed_byte_map, unpack
 from acl_attn.reference.sparse.packed import unpack_rows
 
@@ -195,3 +196,19 @@ def test_byte_maps_cover_every_byte() -> None:
         spans = [line.split("  ")[-1] and line.strip().split()[:3] for line in packed_byte_map(size).splitlines()[1:]]
         assert [int(span[0]) for span in spans] == [0, *(int(span[2]) + 1 for span in spans[:-1])]
         assert int(spans[-1][2]) == size - 1
+
+
+@pytest.mark.parametrize("exponent", range(54, 63))
+def test_strides_beyond_any_memory_are_refused(exponent: int) -> None:
+    values, rows = np.ones((2, 512), np.float16), np.zeros((2, 640), np.uint8)
+    pool = ffi.new("aclAttnRowPool *")
+    pool.kind, pool.codes, pool.address = lib.ACL_ATTN_ROW_640_E8M0, lib.ACL_FLOAT8_E4M3FN, ffi.from_buffer(rows)
+    pool.blockCount, pool.blockSize, pool.blockStride = 1, 2, 1280
+    numbers = ffi.from_buffer(values), lib.ACL_FLOAT16
+    assert lib.aclAttnPackRows(*numbers, 512, 2, ffi.NULL, 0.0, pool) == 0
+    assert lib.aclAttnPackRows(*numbers, 2**exponent, 2, ffi.NULL, 0.0, pool) == 161002
+    assert "count: expected numbers that fit into memory" in recent_message()
+    assert lib.aclAttnUnpackRows(pool, ffi.NULL, 2, *numbers, 2**exponent) == 161002
+    pool.blockCount, pool.blockSize, pool.blockStride = 2, 1, 2**exponent
+    assert lib.aclAttnPackRows(*numbers, 512, 2, ffi.NULL, 0.0, pool) == 161002
+    assert "pool->blockCount: expected a pool that fits into memory" in recent_message()

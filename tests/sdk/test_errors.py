@@ -87,3 +87,20 @@ def test_names_come_from_the_headers() -> None:
     names = errors.code_names()
     assert names[107002] == "ACL_ERROR_RT_CONTEXT_NULL"
     assert names[161002] == "ACLNN_ERR_PARAM_INVALID"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("actualSeqLengthsKv[3]: expected 1, got 2", "kv_lengths[3]: expected 1, got 2"),
+        ("x: expected as many as actualSeqLengthsKv, got 2", "x: expected as many as kv_lengths, got 2"),
+        ("x: expected 2 axes for sparseMode 3, got 4", "x: expected 2 axes for sparseMode 3, got 4"),
+        ("sparseMode: expected 0, got 4", "mask: expected 0, got 4"),
+        ("actualSeqLengthsKvX: expected 0, got sparse", "actualSeqLengthsKvX: expected 0, got sparse"),
+        ("every entry that actualSeqLengthsKv reaches", "every entry that kv_lengths reaches"),
+    ],
+)
+def test_messages_speak_of_pythons_names(given: str, expected: str) -> None:
+    assert (
+        errors.renamed(given, {"actualSeqLengthsKv": "kv_lengths", "sparseMode": "mask", "sparse": "wrong"}) == expected
+    )

@@ -37,10 +37,10 @@ def test_one_executor_serves_all_calls_of_a_form() -> None:
     inputs = [arrays(seed) for seed in range(6)]
     expected = [once(*operands, mask="causal") for operands in inputs]
     acl_attn.shutdown()
-    assert executors() == 0
-    for operands, result in zip(inputs, expected, strict=True):
+    for times, (operands, result) in enumerate(zip(inputs, expected, strict=True)):
+        assert executors() == (1 if times > 1 else 0)
         np.testing.assert_array_equal(acl_attn.attention(*operands, mask="causal"), result)
-        assert executors() == 1
+    acl_attn.attention(*inputs[0])
     acl_attn.attention(*inputs[0])
     assert executors() == 2
     assert acl_attn.live_objects()["executor"] == 0
@@ -68,9 +68,10 @@ def test_one_executor_serves_all_calls_of_a_form() -> None:
 def test_every_option_is_part_of_the_form(options: dict[str, object]) -> None:
     operands = arrays()
     expected = once(*operands, **options)
-    for others in ({}, {"kv_lengths": [20, 20]}, {"mask": "causal"}, {"sink": np.zeros(4, np.float16)}):
+    for others in 2 * ({}, {"kv_lengths": [20, 20]}, {"mask": "causal"}, {"sink": np.zeros(4, np.float16)}):
         acl_attn.attention(*operands, **others)
-    found = acl_attn.attention(*operands, **options)
+    for _ in range(3):
+        found = acl_attn.attention(*operands, **options)
     for got, wanted in zip(
         *((each if isinstance(each, tuple) else (each,)) for each in (found, expected)), strict=True
     ):
@@ -87,11 +88,11 @@ def test_settings_are_part_of_the_form(set_profile: Callable[[str], None], set_t
         with pytest.raises(acl_attn.InvalidArgumentError, match="block"):
             acl_attn.attention(*operands, **options)
     set_profile("host")
-    set_threads(1)
     before = executors()
-    np.testing.assert_array_equal(acl_attn.attention(*operands, **options), expected)
-    set_threads(3)
-    np.testing.assert_array_equal(acl_attn.attention(*operands, **options), expected)
+    for threads in (1, 3):
+        set_threads(threads)
+        for _ in range(3):
+            np.testing.assert_array_equal(acl_attn.attention(*operands, **options), expected)
     assert executors() == before + 2
 
 
@@ -99,7 +100,8 @@ def test_each_run_looks_at_what_tensors_hold() -> None:
     cache = np.random.default_rng(0).standard_normal((4, 16, 64)).astype(np.float16)
     query, table = np.ones((1, 1, 2, 32), np.float16), np.array([[2, 0]], np.int32)
     options = {"block_table": table, "kv_lengths": [20]}
-    first = acl_attn.attention(query, cache, cache, **options)
+    for _ in range(3):
+        first = acl_attn.attention(query, cache, cache, **options)
     table[:] = [[1, 3]]
     assert (acl_attn.attention(query, cache, cache, **options) != first).any()
     table[:] = [[1, 4]]
@@ -113,7 +115,8 @@ def test_each_run_looks_at_the_addresses() -> None:
     query, key, value = arrays(skv=3)
     out = np.empty_like(query)
     expected = once(query, key, value)
-    acl_attn.attention(query, key, value, out=out)
+    for _ in range(3):
+        acl_attn.attention(query, key, value, out=out)
     with pytest.raises(acl_attn.InvalidArgumentError, match="out: expected memory of its own") as caught:
         acl_attn.attention(query, key, value, out=query)
     assert caught.value.rule == "HOST-C-03"
@@ -145,7 +148,8 @@ def test_the_order_in_which_features_come_does_not_matter() -> None:
     features = {"learnable_sink": sink, "pse_shift": bias, "atten_mask": mask}
     expected, _ = acl_attn.fused_infer_attention_score(query, key, value, **options, **features)
     turned = dict(reversed(features.items()))
-    found, _ = acl_attn.fused_infer_attention_score(query, key, value, **turned, **options)
+    for _ in range(3):
+        found, _ = acl_attn.fused_infer_attention_score(query, key, value, **turned, **options)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -153,7 +157,8 @@ def test_at_most_sixteen_are_kept() -> None:
     acl_attn.shutdown()
     query, key, value = arrays()
     for length in range(1, 21):
-        acl_attn.attention(query, key, value, kv_lengths=length)
+        for _ in range(2):
+            acl_attn.attention(query, key, value, kv_lengths=length)
     assert executors() == 16
 
 
@@ -189,7 +194,8 @@ def test_queued_calls_have_addresses_of_their_own() -> None:
 
 def test_after_fork() -> None:
     operands = arrays()
-    expected = acl_attn.attention(*operands)
+    for _ in range(3):
+        expected = acl_attn.attention(*operands)
     child = os.fork()
     if child == 0:
         os._exit(0 if (acl_attn.attention(*operands) == expected).all() else 1)

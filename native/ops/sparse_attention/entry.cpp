@@ -6,11 +6,13 @@
 
 #include "ops/sparse_attention/metadata_prepared.h"
 #include "ops/sparse_attention/prepared.h"
+#include "runtime/last_error.h"
 
 namespace acl_attn::ops::sparse {
 
 aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* workspace_size,
                       aclOpExecutor** executor) {
+    if (const char* mistake = wrong_environment()) return acl_attn::fail(ACLNN_ERR_PARAM_INVALID, mistake);
     resolve(call);
     const Case subject(call);
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
@@ -20,6 +22,7 @@ aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* wo
 
 aclnnStatus phase_one(const Catalogue<MetadataCase>& catalogue, MetadataCall& call, uint64_t* workspace_size,
                       aclOpExecutor** executor) {
+    if (const char* mistake = wrong_environment()) return acl_attn::fail(ACLNN_ERR_PARAM_INVALID, mistake);
     resolve(call);
     const MetadataCase subject(call, planning_device(current_profile()));
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
