@@ -34,6 +34,7 @@ __all__ = [
     "HOST",
     "NAMES",
     "NPU",
+    "OWN_MEMORY",
     "SIM",
     "Target",
     "TargetInfo",
@@ -170,9 +171,12 @@ def device_number(key: int) -> int:
     return key & ((1 << _SHIFT) - 1)
 
 
+OWN_MEMORY = NPU << _SHIFT  # keys from here on are of devices whose memory is not the program's
+
+
 def has_own_memory(key: int) -> bool:
     """Tell whether a device's memory is not the program's."""
-    return key >= NPU << _SHIFT
+    return key >= OWN_MEMORY
 
 
 # --- Loading ----------------------------------------------------------------------------------------------------------

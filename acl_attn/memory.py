@@ -81,7 +81,7 @@ class Buffer(Closing):
     32.0
     """
 
-    __slots__ = ("__weakref__", "_allocation", "nbytes")
+    __slots__ = ("__weakref__", "_allocation", "_device", "nbytes")
 
     def __init__(self, nbytes: int) -> None:
         if isinstance(nbytes, bool) or not isinstance(nbytes, (int, np.integer)):
@@ -89,6 +89,7 @@ class Buffer(Closing):
         if not 1 <= nbytes < 2**63:
             raise invalid("nbytes", "a number of bytes from 1", nbytes)
         self._allocation: _Allocation | None = _Allocation(int(nbytes))
+        self._device = self._allocation.device
         self.nbytes = int(nbytes)
 
     def _live(self) -> _Allocation:
@@ -121,7 +122,8 @@ class Buffer(Closing):
         InvalidArgumentError
             The shape does not fit, or the program can't look at the device's memory.
         """
-        check_visible(self._live().device, "buffer", "copy it with Buffer.copy_to")
+        self._live()
+        check_visible(self._device, "buffer", "copy it with Buffer.copy_to")
         element = as_dtype(dtype)
         shape = (self.nbytes // element.itemsize,) if shape is None else integers(shape, "shape")
         count = 1
@@ -145,7 +147,7 @@ class Buffer(Closing):
         pointer, nbytes = self._range(array, offset)
         source = ffi.cast("void *", array.ctypes.data)
         if nbytes:
-            copy(self._live().device, pointer, source, nbytes, lib.ACL_MEMCPY_HOST_TO_DEVICE)
+            copy(self._device, pointer, source, nbytes, lib.ACL_MEMCPY_HOST_TO_DEVICE)
 
     def copy_to(self, array: npt.NDArray[Any], offset: int = 0) -> None:
         """Copy the memory into an array. Work in flight that writes it must be done.
@@ -235,7 +237,7 @@ class WorkspaceCache:
         except IndexError:
             pass
         else:
-            if buffer.nbytes >= nbytes and buffer._live().device == use_device():
+            if buffer.nbytes >= nbytes and buffer._device == use_device():
                 return buffer
         # Powers of two: a sequence that grows by a token a call shall not need a new buffer at each call.
         return Buffer(max(1 << (nbytes - 1).bit_length(), 4096) if nbytes <= self._LARGEST else nbytes)
@@ -247,7 +249,7 @@ class WorkspaceCache:
 
     def idle(self, targets: Collection[int]) -> list[int]:
         """List the bytes of each buffer that waits here, of some targets."""
-        return [buffer.nbytes for buffer in self._idle if target_number(buffer._live().device) in targets]
+        return [buffer.nbytes for buffer in self._idle if target_number(buffer._device) in targets]
 
     def clear(self) -> None:
         """Free what waits here."""

@@ -20,7 +20,7 @@ from ._handles import Closing
 from ._inflight import Keeping
 from ._lib import ffi, lib
 from ._process import borrowed_device, is_current, on_device, regain_device, reset_after_fork, use_device
-from ._targets import NAMES, has_own_memory, target_number
+from ._targets import NAMES, OWN_MEMORY, has_own_memory, target_number
 from .device import StreamLike, device_of, stream_pointer
 from .errors import AclAttnError, ClosedError, described, error, invalid
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
@@ -47,14 +47,15 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     device : int, optional
         Where to run it, without a stream.
     """
-    device = device_of(stream, device)
+    if stream is not None:
+        device = device_of(stream, device)
     if device is not None and not is_current(device):
         with borrowed_device(device):
             run_once(call, stream)
         return
     current = use_device()
     queue = ffi.NULL if stream is None else stream_pointer(stream)
-    if has_own_memory(current):
+    if current >= OWN_MEMORY:
         run_placed(call, queue, current, workspace_cache)
         return
     outline = Outline()
@@ -152,6 +153,7 @@ class OperatorPlan(Closing):
 
     def __init__(self, call: Call, slots: Sequence[Slot], device: int | None = None) -> None:
         self._device = use_device() if device is None else device
+        self._is_placed = has_own_memory(self._device)
         self._call = call
         self._slots = tuple(slots)
         self._lock = threading.Lock()
@@ -162,7 +164,7 @@ class OperatorPlan(Closing):
 
     def _prepare(self, call: Call) -> Any:
         """Make a `Prepared`, or a `PlacedPrepared` on a device with memory of its own."""
-        kind = PlacedPrepared if has_own_memory(self._device) else Prepared
+        kind = PlacedPrepared if self._is_placed else Prepared
         return on_device(self._device, kind, call, self._slots, self._device)
 
     def _reset_after_fork(self) -> None:
@@ -236,7 +238,7 @@ class OperatorPlan(Closing):
                 return self._run(pointers, held, stream, workspace)
         if stream is not None:
             self._check_stream(stream)
-        if has_own_memory(device):
+        if self._is_placed:
             return self._run_placed(pointers, held, stream, workspace)
         if stream is not None:
             return self._enqueue(pointers, held, stream, workspace)

@@ -74,7 +74,11 @@ static void test_choice_of_a_thread() {
     const uint64_t settings = aclAttnGetSettings();
     CHECK_EQUAL(call(causal.a), 561002);
     CHECK_EQUAL(profile(), ACL_ATTN_PROFILE_HOST);  // the device's is as it was
-    std::thread([&] { expect(call(causal.a) == 0, "another thread: " + recent_message()); }).join();
+    std::thread([&] {
+        CHECK_OK(aclrtSetDevice(0));
+        expect(call(causal.a) == 0, "another thread: " + recent_message());
+        CHECK_OK(aclrtResetDevice(0));
+    }).join();
     CHECK_FAILS(aclAttnSetThreadProfile(ACL_ATTN_PROFILE_COUNT), ACL_ERROR_INVALID_PARAM, "profile: ");
     CHECK_OK(aclAttnSetThreadProfile(ACL_ATTN_PROFILE_UNSET));
     CHECK(aclAttnGetSettings() != settings);
