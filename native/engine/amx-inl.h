@@ -25,6 +25,11 @@ template <int kTile>
 inline void amx_load(const void* base, ptrdiff_t row_bytes) {
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(base), "r"(row_bytes), "i"(kTile) : "memory");
 }
+// Of what will not be used again soon: it should not drive out the rest of the first-level cache.
+template <int kTile>
+inline void amx_load_once(const void* base, ptrdiff_t row_bytes) {
+    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" : : "r"(base), "r"(row_bytes), "i"(kTile) : "memory");
+}
 template <int kTile>
 inline void amx_store(void* base, ptrdiff_t row_bytes) {
     __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(base), "r"(row_bytes), "i"(kTile) : "memory");
@@ -91,6 +96,10 @@ inline void amx_load(const void* base, ptrdiff_t row_bytes) {
         __builtin_memcpy(amx_register(kTile).element[r], static_cast<const char*>(base) + r * row_bytes,
                          kAmxColumns * 4);
     }
+}
+template <int kTile>
+inline void amx_load_once(const void* base, ptrdiff_t row_bytes) {
+    amx_load<kTile>(base, row_bytes);
 }
 template <int kTile>
 inline void amx_store(void* base, ptrdiff_t row_bytes) {

@@ -71,8 +71,8 @@ struct AmxBlock {
         if constexpr (kRows > 1) amx_load<5>(rows + kAmxRows * stride, 4 * stride);
     }
     static void load_right(const float* panel, ptrdiff_t panel_size) {
-        amx_load<6>(panel, 4 * kAmxColumns);
-        if constexpr (kColumns > 1) amx_load<7>(panel + panel_size, 4 * kAmxColumns);
+        amx_load_once<6>(panel, 4 * kAmxColumns);
+        if constexpr (kColumns > 1) amx_load_once<7>(panel + panel_size, 4 * kAmxColumns);
     }
     template <class Beside>
     static void multiply(Beside& beside) {

@@ -29,6 +29,13 @@ protected:
         for (int r = 0; r < groups_ * kGroup; r++) load_query(r);
     }
 
+    // Maxima are kept as powers of 2.
+    RowState state(int r) const {
+        RowState state = Block::state(r);
+        state.max *= kLn2;
+        return state;
+    }
+
     // The packed tile for groups [group_begin, group_end).
     void visit(int group_begin, int group_end, Ahead& ahead) {
         units_ = 0;
@@ -40,6 +47,21 @@ protected:
             products += score_calls(unit) + value_calls(unit);
         }
         ahead.spread(products);
+        visit_units(ahead);
+    }
+
+    using Block::b_;
+    using Block::s_;
+    using Block::ldo_;
+    using Block::ldq_;
+    using Block::groups_;
+    using Block::owner;
+
+private:
+    using Block::any_aside_;
+    using Block::has_sums_;
+
+    void visit_units(Ahead& ahead) {
         Beside beside = {nullptr, ahead};
         for (int i = 0; i <= units_; i++) {
             if (i == 0) {
@@ -59,17 +81,6 @@ protected:
         if (units_ > 0) accumulate(unit_[units_ - 1], beside);
     }
 
-    using Block::b_;
-    using Block::s_;
-    using Block::ldo_;
-    using Block::ldq_;
-    using Block::groups_;
-    using Block::owner;
-
-private:
-    using Block::any_aside_;
-    using Block::has_sums_;
-
     // What runs between products.
     struct Beside {
         AmxWeights<T, Operand>* weights;  // null: none
@@ -83,6 +94,7 @@ private:
     // One or two groups, and the columns of the tile that they see.
     struct Unit : AmxUnit {
         int group, groups;
+        int first_key, end_key;  // not rounded to whole products
     };
 
     void load_query(int r) {
@@ -110,6 +122,8 @@ private:
         unit.groups = groups;
         unit.row = group * kGroup;
         unit.rows = groups * kGroup;
+        unit.first_key = first;
+        unit.end_key = end;
         unit.begin = round_down(first, kAmxDepth);
         unit.end = round_up(end, kAmxDepth);
         return first < end;
@@ -141,7 +155,7 @@ private:
     // All that the softmax needs but the exponentials.
     void prepare(const Unit& unit) {
         const bool is_scaled = adjust(unit);
-        weights_.enter(unit, is_scaled ? 1.0f : b_.scale);
+        weights_.enter(unit, is_scaled ? kLog2E : b_.scale * kLog2E);
         if (panels_.exceptional) set_aside_rows(unit);
         weights_.find_scales();
         for (int r = unit.row; r < unit.row + unit.rows; r++) {
@@ -181,8 +195,7 @@ private:
 
     // An infinity of a key would meet the zeros that are second parts of queries: the scores with such keys anew.
     void add_specials(const Unit& unit) {
-        for (int c = unit.begin; c < unit.end; c++) {
-            if (c < panels_.begin || c >= panels_.end) continue;
+        for (int c = unit.first_key; c < unit.end_key; c++) {
             if (classify_row<T, false>(panels_.key_row(c), b_.dim) == kOrdinary) continue;
             for (int r = unit.row; r < unit.row + unit.rows; r++) {
                 unit.scores[(r - unit.row) * kScoreStride + c] = score_in_fp32(r, panels_.key_row(c));
@@ -204,7 +217,7 @@ private:
     void set_aside_rows(const Unit& unit) {
         for (int r = unit.row; r < unit.row + unit.rows; r++) {
             if (!owner().has_row(r) || s_.row_headroom[r] != 1.0f) continue;
-            if (!sees_huge(b_, owner().row(r), owner().seen(r), panels_.key, panels_.begin, panels_.end,
+            if (!sees_huge(b_, owner().row(r), owner().seen(r), panels_.key, unit.first_key, unit.end_key,
                            s_.value_classes)) {
                 continue;
             }
@@ -217,7 +230,7 @@ private:
         float* sums = this->aside();
         for (int r = unit.row; r < unit.row + unit.rows; r++) {
             if (!owner().has_row(r)) continue;
-            add_set_aside<T>(b_, owner().row(r), owner().seen(r), panels_.key, panels_.begin, panels_.end,
+            add_set_aside<T>(b_, owner().row(r), owner().seen(r), panels_.key, unit.first_key, unit.end_key,
                              s_.value_classes, s_.value_originals,
                              [&](int k) { return weights_.probability(r - unit.row, k); }, sums + r * ldo_);
         }

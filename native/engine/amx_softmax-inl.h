@@ -12,22 +12,60 @@
 namespace acl_attn::engine {
 namespace {
 
-// exp(factor * score - reference), for results up to 1 (and rounding). Within 2 units in the last place of e^x for the
-// argument as rounded; 0 below the smallest normal number; NaN stays NaN.
-inline vf exp_of_score(vf score, vf factor, vf reference) {
-    const vf x = fma(score, factor, -reference);
-    const vf magic = splat(12582912.0f);  // as in exp_vector; one constant for ln 2 does, for results that are large
-    const vf shifted = fma(x, splat(1.44269504f), magic);
-    const vf n = shifted - magic;
-    const vf r = fma(n, splat(-0.69314718f), x);
-    // The minimax polynomial of degree 5 for e^r on +-ln(2)/2 with constant term 1: relative error 9e-8.
-    vf p = splat(0x1.0fa80ep-7f);
-    p = fma(p, r, splat(0x1.573a86p-5f));
-    p = fma(p, r, splat(0x1.555a6cp-3f));
-    p = fma(p, r, splat(0x1.fffdc4p-2f));
-    p = fma(p, r, splat(0x1.fffff6p-1f));
-    p = fma(p, r, splat(1.0f));
-    return scale_or_vanish(p, n, shifted, x);
+constexpr float kExp2Underflow = -126.0f;  // below, the result would be subnormal
+constexpr float kLog2E = 1.44269504f;
+constexpr float kLn2 = 0.69314718f;
+
+// Four numbers' vectors at a time, stage by stage: one chain alone is too slow, and the processor does not look far
+// enough ahead to find the others.
+struct Four {
+    vf v[4];
+};
+template <class Stage>
+__attribute__((always_inline)) inline Four each(Stage stage) {
+    return {{stage(0), stage(1), stage(2), stage(3)}};
+}
+
+inline vf floor_of(vf x) {
+    const vf magic = splat(12582912.0f);  // as in exp_vector
+    const vf nearest = (x + magic) - magic;
+    return select(nearest > x, nearest - 1.0f, nearest);
+}
+
+// x - floor(x); of what vanishes anyway, anything but NaN.
+inline vf fraction_of(vf x) {
+#if defined(__AVX512DQ__)
+    return _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+#else
+    return select(x < splat(kExp2Underflow), vf{}, x - floor_of(x));
+#endif
+}
+
+// p * 2^floor(x) for p from 1 to 2, 0 below the smallest normal number, NaN where x is.
+inline vf scale_by_floor(vf p, vf x) {
+#if defined(__AVX512F__)
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(kExp2Underflow), _CMP_NLT_UQ), p, x);
+#else
+    const vi vanishes = x < splat(kExp2Underflow);
+    const vf kept = select(vanishes | (x != x), vf{}, floor_of(x));
+    const vi scaled = as_int(p) + (__builtin_convertvector(kept, vi) << 23);
+    return select(x != x, x, as_float(scaled & ~vanishes));
+#endif
+}
+
+// 2^(factor * score - reference), for results up to 1 (and rounding), with a relative error of 2e-7 for the exponent as
+// rounded; exactly 1 for 0.
+__attribute__((always_inline)) inline Four exp2_of_scores(const Four& score, const Four& factor,
+                                                          const Four& reference) {
+    const Four x = each([&](int i) { return fma(score.v[i], factor.v[i], -reference.v[i]); });
+    const Four f = each([&](int i) { return fraction_of(x.v[i]); });
+    // The minimax polynomial of degree 5 for 2^f on [0, 1] with constant term 1: relative error 8e-8.
+    Four p = each([&](int i) { return fma(splat(0x1.e974fcp-10f), f.v[i], splat(0x1.277854p-7f)); });
+    p = each([&](int i) { return fma(p.v[i], f.v[i], splat(0x1.c91ce6p-5f)); });
+    p = each([&](int i) { return fma(p.v[i], f.v[i], splat(0x1.ebdb56p-3f)); });
+    p = each([&](int i) { return fma(p.v[i], f.v[i], splat(0x1.62e4bap-1f)); });
+    p = each([&](int i) { return fma(p.v[i], f.v[i], splat(1.0f)); });
+    return each([&](int i) { return scale_by_floor(p.v[i], x.v[i]); });
 }
 
 // Two vectors of numbers as pairs of bf16, the first ones in the lower halves: rounded, or cut where what that leaves
@@ -36,37 +74,37 @@ inline vu pair_of(vu first, vu second) { return (first >> 16) | (second & 0xffff
 inline vu rounded(vf x) { return reinterpret_cast<vu>(x) + 0x8000u; }  // a NaN may vanish, but not its row's sum
 inline vf upper(vu x) { return reinterpret_cast<vf>(x & 0xffff0000u); }
 
-// Turns scores [column, column + kAmxDepth) of a row into two rows of pairs in their place: probabilities, and what
-// rounding them left. Element j holds keys j and j + 16. Adds to `sum`; lane j is of keys j and j + kLanes and so on.
+struct ScoreRow {
+    float* scores;
+    vf factor, reference, scale, sum;
+};
+
+// Turns scores [column, column + kAmxDepth) of two rows into two rows of pairs each in their place: probabilities, and
+// what rounding them left. Element j holds keys j and j + 16. Adds to the sums.
 // kExact: the second parts are rounded, too, and all used. kScaled: `scale` is multiplied after the sum.
 template <bool kExact, bool kScaled>
-inline void weigh_pairs(float* scores, bool has_rest, vf factor, vf reference, vf scale, vf& sum) {
-    for (int j = 0; j < kAmxColumns; j += kLanes) {
-        vf first = exp_of_score(load<vf>(scores + j), factor, reference);
-        vf second = exp_of_score(load<vf>(scores + kAmxColumns + j), factor, reference);
-        sum += first;
-        sum += second;
-        if constexpr (kScaled) {
-            first *= scale;
-            second *= scale;
+__attribute__((always_inline)) inline void weigh_pairs(ScoreRow* row, int column, bool has_rest) {
+    for (int j = column; j < column + kAmxColumns; j += kLanes) {
+        const auto at = [&](int i) { return row[i / 2].scores + j + i % 2 * kAmxColumns; };
+        Four p = exp2_of_scores(each([&](int i) { return load<vf>(at(i)); }),
+                                each([&](int i) { return row[i / 2].factor; }),
+                                each([&](int i) { return row[i / 2].reference; }));
+        for (int i = 0; i < 4; i++) row[i / 2].sum += p.v[i];
+        if constexpr (kScaled) p = each([&](int i) { return p.v[i] * row[i / 2].scale; });
+        vu code[4];
+        for (int i = 0; i < 4; i++) {
+            code[i] = kExact || !has_rest ? rounded(p.v[i]) : reinterpret_cast<vu>(p.v[i]);
         }
-        vu first_code, second_code;
-        if (kExact || !has_rest) {
-            first_code = rounded(first);
-            second_code = rounded(second);
-        } else {
-            first_code = reinterpret_cast<vu>(first);
-            second_code = reinterpret_cast<vu>(second);
-        }
-        store(scores + j, pair_of(first_code, second_code));
+        store(at(0), pair_of(code[0], code[1]));
+        store(at(2), pair_of(code[2], code[3]));
         if (!kExact && !has_rest) continue;
-        const vf first_rest = first - upper(first_code), second_rest = second - upper(second_code);
-        if constexpr (kExact) {
-            store(scores + kAmxColumns + j, pair_of(rounded(first_rest), rounded(second_rest)));
-        } else {
-            store(scores + kAmxColumns + j,
-                  pair_of(reinterpret_cast<vu>(first_rest), reinterpret_cast<vu>(second_rest)));
+        vu rest[4];
+        for (int i = 0; i < 4; i++) {
+            const vf left = p.v[i] - upper(code[i]);
+            rest[i] = kExact ? rounded(left) : reinterpret_cast<vu>(left);
         }
+        store(at(1), pair_of(rest[0], rest[1]));
+        store(at(3), pair_of(rest[2], rest[3]));
     }
 }
 

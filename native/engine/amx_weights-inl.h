@@ -24,8 +24,8 @@ class AmxWeights {
 public:
     AmxWeights(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch) {}
 
-    // Finds the maxima of a unit's scores, which are to be multiplied by `factor`; leaves in s_.row_rescale what the
-    // rows' sums so far must be multiplied by.
+    // Finds the maxima of a unit's scores, which are to be multiplied by `factor`, so that they count powers of 2; leaves
+    // in s_.row_rescale what the rows' sums so far must be multiplied by.
     void enter(const AmxUnit& unit, float factor) {
         unit_ = unit;
         row_ = 0;
@@ -49,7 +49,9 @@ public:
             const vi is_large = (as_int(reference) & 0x7fffffff) > kLargestFused;
             if (any(is_large)) scale_rows(r, is_large, factor);
             store(row_max, now);
-            store(s_.row_rescale + unit.row + r, exp_vector(before - reference));
+            const vf one = splat(1.0f);
+            store(s_.row_rescale + unit.row + r,
+                  exp2_of_scores({{before}}, {{one}}, {{reference}}).v[0]);
             store(sum_rescale_ + r, load<vf>(s_.row_rescale + unit.row + r));
         }
     }
@@ -66,14 +68,15 @@ public:
     // What the products will take for column k of a row (counted in the unit), before it is rounded.
     float probability(int r, int k) const {
         const float score = unit_.scores[r * kScoreStride + k];
-        return exp_of_score(splat(score), splat(factor_[r]), splat(reference_[r]))[0] * scale_[r];
+        const auto all = [](float x) { return each([&](int) { return splat(x); }); };
+        return exp2_of_scores(all(score), all(factor_[r]), all(reference_[r])).v[0][0] * scale_[r];
     }
 
     // About how often advance() will be called.
     void spread(int calls) {
         calls_ = calls;
         credit_ = 0;
-        steps_ = unit_.rows * ((unit_.end - unit_.begin + kStep - 1) / kStep);
+        steps_ = unit_.rows / 2 * ((unit_.end - unit_.begin + kStep - 1) / kStep);
     }
 
     __attribute__((always_inline)) void advance() {
@@ -96,7 +99,8 @@ public:
     }
 
 private:
-    static constexpr int kStep = 128;  // columns; about as long as four multiplications
+    static constexpr int kStep = 64;  // columns of two rows; about as long as four multiplications
+    // (s_.row_max counts powers of 2 here, too: see AmxRows::state.)
     static constexpr bool kExact = Operand::kParts > 1;
     static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
 
@@ -123,18 +127,19 @@ private:
         column_ = end;
         if (column_ < unit_.end) return;
         column_ = unit_.begin;
-        row_++;
+        row_ += 2;
     }
 
     template <bool kScaled>
     __attribute__((noinline)) void weigh(int end) {
-        float* scores = unit_.scores + row_ * kScoreStride;
-        const vf factor = splat(factor_[row_]), reference = splat(reference_[row_]), scale = splat(scale_[row_]);
-        vf sum = load<vf>(sums_[row_]);
-        for (int c = column_; c < end; c += kAmxDepth) {
-            weigh_pairs<kExact, kScaled>(scores + c, has_rest<Operand>(c), factor, reference, scale, sum);
+        ScoreRow row[2];
+        for (int i = 0; i < 2; i++) {
+            const int r = row_ + i;
+            row[i] = {unit_.scores + r * kScoreStride, splat(factor_[r]), splat(reference_[r]), splat(scale_[r]),
+                      load<vf>(sums_[r])};
         }
-        store(sums_[row_], sum);
+        for (int c = column_; c < end; c += kAmxDepth) weigh_pairs<kExact, kScaled>(row, c, has_rest<Operand>(c));
+        for (int i = 0; i < 2; i++) store(sums_[row_ + i], row[i].sum);
     }
 
     const RowBlock& b_;

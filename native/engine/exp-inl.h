@@ -11,21 +11,6 @@ namespace {
 
 constexpr float kExpUnderflow = -87.33654f;  // below, the result would be subnormal
 
-// p * 2^n, where `shifted` is n + 1.5 * 2^23; 0 where x is below the underflow, NaN where x is.
-inline vf scale_or_vanish(vf p, vf n, vf shifted, vf x) {
-#if defined(__AVX512F__)
-    (void)shifted;
-    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(kExpUnderflow), _CMP_NLT_UQ), p, n);
-#else
-    (void)n;
-    // The integer stands in the low bits of `shifted`; the shift moves it into the exponent and everything else out.
-    const vu scaled = reinterpret_cast<vu>(p) + (reinterpret_cast<vu>(shifted) << 23);
-    const vi vanishes = x < splat(kExpUnderflow);
-    const vf kept = reinterpret_cast<vf>(scaled & ~reinterpret_cast<vu>(vanishes));
-    return select(x != x, x, kept);
-#endif
-}
-
 // Within 1.5 units in the last place; exp(0) is exactly 1; NaN stays NaN. Results below the smallest normal number are
 // exactly 0: they cannot matter beside the row's largest term, which is 1, and subnormal factors are slow on many
 // processors.
@@ -44,7 +29,15 @@ inline vf exp_vector(vf x) {
     p = fma(p, r, splat(0x1.000002p-1f));
     p = fma(p, r, splat(1.0f));
     p = fma(p, r, splat(1.0f));
-    return scale_or_vanish(p, n, shifted, x);
+#if defined(__AVX512F__)
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(kExpUnderflow), _CMP_NLT_UQ), p, n);
+#else
+    // The integer stands in the low bits of `shifted`; the shift moves it into the exponent and everything else out.
+    const vu scaled = reinterpret_cast<vu>(p) + (reinterpret_cast<vu>(shifted) << 23);
+    const vi vanishes = x < splat(kExpUnderflow);
+    const vf kept = reinterpret_cast<vf>(scaled & ~reinterpret_cast<vu>(vanishes));
+    return select(x != x, x, kept);
+#endif
 }
 
 // The same function for one number, bit for bit.
