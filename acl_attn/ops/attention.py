@@ -389,7 +389,7 @@ class Plan(OperatorPlan):
             pointers.extend(pointers[1:])
         else:
             raise invalid("value", "None, as planned", type_name(value), "make a new plan")
-        features = None
+        features = None  # made only where there are any: this is on the path of every run
         if call.extras or not (
             rope is None
             and bias is None
@@ -400,7 +400,7 @@ class Plan(OperatorPlan):
             and kv_quant is None
             and full_quant is None
             and out_quant is None
-        ):  # fmt: skip - on the path of every run
+        ):
             features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant)
             self._add_features(pointers, features)
         if out is None:
