@@ -54,7 +54,8 @@ LAYERS = (
     ("stored.archive", "stored.description", "kinds"),
     ("stored.call",),
     ("stored", "stored.__init__"),
-    ("cli_calls",),
+    ("cli_calls", "scenarios"),
+    ("cli_sim",),
     ("cli",),
     ("__init__", "ops.__init__", "__main__"),
 )
