@@ -59,7 +59,8 @@ LAYERS = (
     ("stored.archive", "stored.description", "kinds"),
     ("stored.call",),
     ("stored", "stored.__init__"),
-    ("bench.command", "cli_calls"),
+    ("bench.command", "cli_calls", "scenarios"),
+    ("cli_sim",),
     ("cli",),
     ("__init__", "ops.__init__", "__main__"),
 )
