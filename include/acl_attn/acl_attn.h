@@ -67,9 +67,9 @@ ACL_FUNC_VISIBILITY aclnnStatus aclAttnRunAt(const aclAttnTensorPlace *places, v
                                              void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
                                              aclrtStream stream);
 /* A number that stands for everything outside of a call's arguments that phase one goes by: the product profile of the
- * calling thread's device, the edition of rules, the processor target, the number of threads. While it stays the same,
- * a repeatable executor is as good as a new one of the same arguments, addresses aside. 0 if the environment asks for
- * something unknown, which phase one refuses. */
+ * calling thread's device, the edition of rules, the processor target, the number of threads; the thread's limits on
+ * cores, and ACL_OPT_DETERMINISTIC. While it stays the same, a repeatable executor is as good as a new one of the same
+ * arguments, addresses aside. 0 if the environment asks for something unknown, which phase one refuses. */
 ACL_FUNC_VISIBILITY uint64_t aclAttnGetSettings(void);
 /* Describes a prepared call for people. Writes at most `size` bytes including the terminating zero to `text` and the
  * size needed to `needed` (may be NULL). `text` may be NULL if `size` is 0. */

@@ -9,6 +9,7 @@
 #include "meta/api.h"
 #include "meta/executor.h"
 #include "ops/profile.h"
+#include "ops/sparse_attention/device.h"
 #include "runtime/api.h"
 #include "runtime/memory.h"
 
@@ -88,11 +89,17 @@ aclnnStatus aclAttnRunAt(const aclAttnTensorPlace* places, void* const* addresse
 
 uint64_t aclAttnGetSettings(void) {
     if (ops::wrong_environment() != nullptr) return 0;
-    uint64_t settings = 1;
-    for (const int part : {static_cast<int>(ops::current_profile()), static_cast<int>(ops::current_revision()),
-                           engine::target_in_use(), static_cast<int>(engine::thread_count())}) {
-        settings = settings << 12 | static_cast<uint64_t>(part);
-    }
+    const ops::Profile profile = ops::current_profile();
+    const ops::sparse::PlanningDevice device = ops::sparse::planning_device(profile);
+    uint64_t settings = 1;  // never 0
+    const auto add = [&](int bits, int64_t part) { settings = settings << bits | static_cast<uint64_t>(part); };
+    add(4, static_cast<int>(profile));
+    add(4, static_cast<int>(ops::current_revision()));
+    add(8, engine::target_in_use());
+    add(12, engine::thread_count());
+    add(12, device.cores.cube);
+    add(12, device.cores.vector);
+    add(1, device.is_batch_consistent);
     return settings;
 }
 

@@ -34,8 +34,12 @@ struct Extent {
     uintptr_t begin, end;
 };
 
-// Programs have less than this to address on any 64-bit processor of today.
-constexpr uintptr_t kAddressSpace = uintptr_t{1} << 57;
+// Where a program's memory ends that begins at `address`: systems hand out addresses of more bits only to programs that
+// ask for them, and no 64-bit processor of today has more than 57.
+constexpr uintptr_t end_of_memory(uintptr_t address) {
+    constexpr uintptr_t usual = uintptr_t{1} << 48;
+    return address < usual ? usual : uintptr_t{1} << 57;
+}
 
 // `rows` rows, each `step` behind the one before; false if the address space has no room for that.
 bool extent_of(const void* address, int64_t rows, int64_t step, int64_t bytes, Extent* extent) {
@@ -47,7 +51,7 @@ bool extent_of(const void* address, int64_t rows, int64_t step, int64_t bytes, E
     }
     return !__builtin_mul_overflow(rows - 1, step, &size) && !__builtin_add_overflow(size, bytes, &size) &&
            !__builtin_add_overflow(extent->begin, static_cast<uintptr_t>(size), &extent->end) &&
-           extent->end <= kAddressSpace;
+           extent->end <= end_of_memory(extent->begin);
 }
 
 aclnnStatus check_slots(const engine::PackedRows& rows, int64_t slot_count, bool is_written) {

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -94,6 +96,38 @@ def test_settings_are_part_of_the_form(set_profile: Callable[[str], None], set_t
         for _ in range(3):
             np.testing.assert_array_equal(acl_attn.attention(*operands, **options), expected)
     assert executors() == before + 2
+
+
+# Run apart: a chip has cores to limit, which a host may not have, and nothing has to be put back.
+SETTINGS = """
+import acl_attn
+from acl_attn._lib import lib
+device = acl_attn.Device.current()
+stream = device.create_stream()
+def limit_cores():
+    assert lib.aclrtSetStreamResLimit(stream._live(), lib.ACL_RT_DEV_RES_CUBE_CORE, 3) == 0
+    assert lib.aclrtUseStreamResInCurrentThread(stream._live()) == 0
+changes = [
+    lambda: setattr(device, "profile", "ascend910b"),
+    lambda: lib.aclAttnSetRules(lib.ACL_ATTN_RULES_NEWEST),
+    lambda: acl_attn.set_cpu_target("portable"),
+    lambda: acl_attn.set_num_threads(7),
+    limit_cores,
+    lambda: lib.aclrtSetSysParamOpt(lib.ACL_OPT_DETERMINISTIC, 3),
+]
+seen = [lib.aclAttnGetSettings()]
+for change in changes:
+    change()
+    seen.append(lib.aclAttnGetSettings())
+print(0 not in seen and len(set(seen)) == len(seen))
+"""
+
+
+def test_the_number_of_the_settings_changes_with_each() -> None:
+    environment = {"PATH": "/usr/bin:/bin", "ACL_ATTN_SOC_NAME": "Ascend950PR_9599"}
+    command = [sys.executable, "-c", SETTINGS]
+    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def test_each_run_looks_at_what_tensors_hold() -> None:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import acl_attn
-from acl_attn import Buffer, Spec, Tensor
+from acl_attn import Buffer, Device, Spec, Stream, Tensor
+from acl_attn._inflight import Keeping
 from acl_attn._targets import HOST
 from acl_attn.memory import WorkspaceCache
 from acl_attn.tensor import HandleSet, as_tensor
@@ -238,3 +239,33 @@ def test_the_workspace_cache_is_bounded() -> None:
 def test_shapes_are_read_as_integers_and_never_rounded(use: Any, message: str) -> None:
     with Buffer(64) as buffer, pytest.raises(acl_attn.AclAttnError, match=message):
         use(buffer)
+
+
+def queue_and_be_interrupted(stream: Stream, operand: object) -> None:
+    heavy = [np.ones((1, 2000, 8, 128), np.float16) for _ in range(3)]
+    with Keeping(stream._live(), operand):
+        acl_attn.attention(*heavy, stream=stream)
+        raise KeyboardInterrupt  # behind phase two
+
+
+def test_what_an_interrupted_call_has_queued_keeps_what_it_needs() -> None:
+    class Operand:
+        """Something that can be watched."""
+
+    operand = Operand()
+    watched = weakref.ref(operand)
+    with Device(0).create_stream() as stream:
+        with pytest.raises(KeyboardInterrupt):
+            queue_and_be_interrupted(stream, operand)
+        del operand
+        gc.collect()
+        assert watched() is not None or stream.is_idle
+        stream.synchronize()
+        assert watched() is None
+
+
+def test_waiting_for_everything_ends_where_an_event_was_never_recorded() -> None:
+    with Device(0).create_stream() as stream:
+        keeping = Keeping(stream._live(), object())
+        keeping.__enter__()  # and an interrupt came before the event's record
+        acl_attn.shutdown()

@@ -266,3 +266,59 @@ except acl_attn.BackendMissingError as error:
     said = run(program.format("acl_attn.attention(*operands())"), ACL_ATTN_TARGET="npu")
     assert said.startswith("target 'npu' can't be used: no CANN installation was found")
     assert run(program.format("acl_attn.get_num_threads()"), ACL_ATTN_TARGET="npu") == ""
+
+
+@pytest.mark.parametrize("how", ["acl_attn.attention(q, k, v)", "plan.run()", "enqueued()"])
+def test_ctrl_c_during_a_long_call_comes_when_it_ends_and_harms_nothing(how: str) -> None:
+    program = f"""
+import os, signal, time
+q, k, v = operands(2500, 4)
+small = operands()
+expected = acl_attn.attention(*small)
+plan = acl_attn.Plan(q, k, v)
+stream = acl_attn.Device(0).create_stream()
+def enqueued():
+    acl_attn.attention(q, k, v, stream=stream)
+    stream.synchronize()
+started = threading.Event()
+def interrupt():
+    started.wait()
+    time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    started.set()
+    while True:
+        {how}
+except KeyboardInterrupt:
+    print("interrupted")
+stream.synchronize()
+for _ in range(3):
+    assert (acl_attn.attention(*small) == expected).all()
+    assert (plan.run() == acl_attn.attention(q, k, v)).all()
+plan.close()
+stream.close()
+acl_attn.shutdown()
+assert acl_attn.live_objects()["executor"] == 0, acl_attn.live_objects()
+"""
+    assert run(program) == "interrupted"
+
+
+def test_threads_compute_while_others_run() -> None:
+    program = """
+import time
+q, k, v = operands(4000, 4)
+counted, done = 0, threading.Event()
+def work():
+    acl_attn.attention(q, k, v)
+    done.set()
+acl_attn.set_num_threads(1)
+thread = threading.Thread(target=work)
+thread.start()
+while not done.is_set():
+    counted += 1
+    time.sleep(0.001)
+thread.join()
+print(counted > 3)
+"""
+    assert run(program) == "True"
