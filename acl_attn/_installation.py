@@ -62,11 +62,6 @@ class Installation:
     custom_packages: tuple[Path, ...]
     versions: dict[str, str]
 
-    @property
-    def generation(self) -> str:
-        """``"split"`` or ``"aggregate"``: how the operators' libraries are cut."""
-        return "aggregate" if any(path.name == "libopapi.so" for path in self.operators) else "split"
-
     def load_order(self, *, with_operators: bool) -> list[tuple[str, bool]]:
         """List the libraries in the order in which they need each other, each with whether others must see it."""
         driver = [Path(_DRIVER, "driver/libascend_hal.so"), Path(_DRIVER, "libascend_hal.so")]

@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,11 @@ class Probe:
         How many there are.
     soc_name : str
         The chip's name.
-    steps : tuple of (str, str)
-        What was tried, and what came of it.
     """
 
     problem: str
     devices: int = 0
     soc_name: str = ""
-    steps: tuple[tuple[str, str], ...] = field(default=())
 
 
 def probe(libraries: list[tuple[str, bool]], runtime: str) -> Probe:
@@ -96,29 +93,28 @@ def _interpreter() -> str | None:
 
 
 def _read(output: str, noise: str, code: int) -> Probe:
-    steps: list[tuple[str, str]] = []
+    last = "start"
     result: dict[str, Any] = {}
-    for line in output.splitlines():
+    for line in output.splitlines():  # the libraries print, too
         try:
             said = json.loads(line)
         except ValueError:
-            continue  # the libraries print, too
+            continue
+        if not isinstance(said, dict):
+            continue
         if "step" in said:
-            steps.append((said["step"], "did not come back"))
-        elif "outcome" in said and steps:
-            steps[-1] = (steps[-1][0], said["outcome"])
+            last = said["step"]
         elif "end" in said:
             result = said["end"]
     if not result:
-        last = steps[-1][0] if steps else "start"
         ending = f"signal {-code}" if code < 0 else f"status {code}"
         words = " ".join(noise.split())[-300:]
         reason = f"{last}: ended the process with {ending}" + (f" ({words})" if words else "")
-        return Probe(f"{reason}; {_hint(words) or 'source <CANN>/set_env.sh before Python starts'}", steps=tuple(steps))
+        return Probe(f"{reason}; {_hint(words) or 'source <CANN>/set_env.sh before Python starts'}")
     problem = result["problem"]
     if problem and (hint := _hint(problem)):
         problem = f"{problem}; {hint}"
-    return Probe(problem, result.get("devices", 0), result.get("soc_name", ""), tuple(steps))
+    return Probe(problem, result.get("devices", 0), result.get("soc_name", ""))
 
 
 def _hint(words: str) -> str:
@@ -126,7 +122,8 @@ def _hint(words: str) -> str:
 
 
 def _say(**words: object) -> None:
-    print(json.dumps(words), flush=True)  # noqa: T201 - the other side of the pipe
+    # On a line of its own, whatever the libraries have printed.
+    print(f"\n{json.dumps(words)}", flush=True)  # noqa: T201 - the other side of the pipe
 
 
 def _try_libraries(libraries: list[tuple[str, bool]], runtime: str) -> dict[str, Any]:
@@ -136,9 +133,7 @@ def _try_libraries(libraries: list[tuple[str, bool]], runtime: str) -> dict[str,
         try:
             loaded = ctypes.CDLL(path, (ctypes.RTLD_GLOBAL if is_global else ctypes.RTLD_LOCAL) | os.RTLD_NOW)
         except OSError as problem:
-            _say(outcome=str(problem))
             return {"problem": f"{path} could not be loaded: {problem}"}
-        _say(outcome="loaded")
         acl = loaded if path == runtime else acl
     if acl is None:
         return {"problem": f"{runtime} is not among the libraries"}
@@ -148,9 +143,7 @@ def _try_libraries(libraries: list[tuple[str, bool]], runtime: str) -> dict[str,
         try:
             status = getattr(acl, name)(*arguments)
         except AttributeError:
-            _say(outcome="missing")
             return {"problem": f"{runtime} does not export {name}"}
-        _say(outcome=f"status {status}")
         if status == _STUB:
             return {"problem": f"{name}: {runtime} is a stub for building (status {status}): no driver is installed"}
         if status and not (name == "aclInit" and status == _REPEAT_INITIALIZE):
@@ -162,7 +155,6 @@ def _try_libraries(libraries: list[tuple[str, bool]], runtime: str) -> dict[str,
     _say(step="aclrtGetSocName")
     acl.aclrtGetSocName.restype = ctypes.c_char_p
     name = (acl.aclrtGetSocName() or b"").decode(errors="replace")
-    _say(outcome=name or "no name")
     return {"problem": "", "devices": count.value, "soc_name": name}
 
 
