@@ -68,8 +68,8 @@ class PerformanceChart(_OfARun):
         """Give a figure, with what it was made on below."""
         result, key, what = self.result(), self.options["group"], self.options["ratio"]
         verdicts = [verdict for verdict in result["verdicts"] if verdict["group"] == key]
-        if not verdicts:
-            return self.parse_text_to_nodes(f"*{_TITLES[key]}: not measured in this run.*")
+        if not any(each["what"] == what and each["value"] for verdict in verdicts for each in verdict["ratios"]):
+            return self.parse_text_to_nodes(f"*{_TITLES[key]}, {_AXES[what]}: not measured in this run.*")
         drawn = nodes.raw("", _chart(_TITLES[key], what, verdicts), format="html")
         return [drawn, *self.parse_text_to_nodes("\n".join(_origin(result, is_caption=True)))]
 
