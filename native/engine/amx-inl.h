@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The eight AMX tile registers, each 16 rows of 64 bytes, and the product of bf16 pairs in them. Where the compiler does
-// not target AMX they are emulated in memory, so that what surrounds them can be tested on any machine.
+// The eight AMX tile registers, each 16 rows of 64 bytes, and the product of bf16 pairs in them. Where the compiler
+// does not target AMX they are emulated in memory, so that what surrounds them can be tested on any machine.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,6 @@ namespace {
 constexpr int kAmxRows = 16;     // of a tile register
 constexpr int kAmxColumns = 16;  // 32-bit elements of a row: fp32 sums, or pairs of bf16
 constexpr int kAmxDepth = 2 * kAmxColumns;  // bf16 numbers of a row: multiply-adds behind an element of a product
-constexpr int kAmxBytes = kAmxRows * kAmxColumns * 4;
 
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__)
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many rows against one packed tile, on AMX: as TileRows, but 32 rows at a time go through all of it, and the softmax of
-// some runs beside the products of their neighbours.
+// Many rows against one packed tile, on AMX: as TileRows, but 32 rows at a time go through all of it, and the softmax
+// of some runs beside the products of their neighbours.
 #pragma once
 
 #include "engine/ahead-inl.h"
@@ -22,7 +22,7 @@ protected:
     static constexpr int kGroup = Operand::kGroup;
 
     AmxRows(const RowBlock& block, const Scratch& scratch, const Panels<T, Operand>& panels)
-        : Block(block, scratch, panel_steps<Operand>(block.dim)), panels_(panels), weights_(block, scratch) {}
+        : Block(block, scratch, panel_steps<Operand>(block.dim)), panels_(panels), weights_(scratch) {}
 
     void begin(int rows) {
         Block::begin(rows);
@@ -83,7 +83,7 @@ private:
 
     // What runs between products.
     struct Beside {
-        AmxWeights<T, Operand>* weights;  // null: none
+        AmxWeights<Operand>* weights;  // null: none
         Ahead& ahead;
         void advance() {
             ahead.advance();
@@ -264,7 +264,7 @@ private:
 
     const AmxSession session_;  // the registers while the block is computed
     const Panels<T, Operand>& panels_;
-    AmxWeights<T, Operand> weights_;
+    AmxWeights<Operand> weights_;
     Unit unit_[Block::kMaxGroups];
     int units_ = 0;
 };

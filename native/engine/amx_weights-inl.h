@@ -6,7 +6,6 @@
 
 #include "engine/amx_products-inl.h"
 #include "engine/amx_softmax-inl.h"
-#include "engine/exceptional-inl.h"
 #include "engine/kernels.h"
 
 namespace acl_attn::engine {
@@ -19,13 +18,13 @@ struct AmxUnit {
     float* scores;  // [rows][kScoreStride], of column 0
 };
 
-template <class T, class Operand>
+template <class Operand>
 class AmxWeights {
 public:
-    AmxWeights(const RowBlock& block, const Scratch& scratch) : b_(block), s_(scratch) {}
+    explicit AmxWeights(const Scratch& scratch) : s_(scratch) {}
 
-    // Finds the maxima of a unit's scores, which are to be multiplied by `factor`, so that they count powers of 2; leaves
-    // in s_.row_rescale what the rows' sums so far must be multiplied by.
+    // Finds the maxima of a unit's scores, which are to be multiplied by `factor`, so that they count powers of 2, as
+    // s_.row_max does here; leaves in s_.row_rescale what the rows' sums so far must be multiplied by.
     void enter(const AmxUnit& unit, float factor) {
         unit_ = unit;
         row_ = 0;
@@ -100,12 +99,11 @@ public:
 
 private:
     static constexpr int kStep = 64;  // columns of two rows; about as long as four multiplications
-    // (s_.row_max counts powers of 2 here, too: see AmxRows::state.)
     static constexpr bool kExact = Operand::kParts > 1;
     static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
 
-    // Scores are not rounded before the reference is taken from them, which itself is the rounded largest of them. Where
-    // that difference would show, they are rounded, too.
+    // Scores are not rounded before the reference is taken from them, which itself is the rounded largest of them.
+    // Where that difference would show, they are rounded, too.
     void scale_rows(int r, vi which, float factor) {
         for (int i = 0; i < kLanes; i++) {
             if (which[i] == 0) continue;
@@ -142,7 +140,6 @@ private:
         for (int i = 0; i < 2; i++) store(sums_[row_ + i], row[i].sum);
     }
 
-    const RowBlock& b_;
     const Scratch& s_;
     AmxUnit unit_ = {};
     bool is_scaled_ = false;

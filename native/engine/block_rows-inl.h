@@ -24,9 +24,11 @@ protected:
     static constexpr bool kPaired = Operand::kDepth == 2;
     static constexpr int kMaxGroups = kMaxBlockRows / kGroup;
     static_assert(kMaxBlockRows % kGroup == 0, "whole groups");
+    // Sums of a row are written in vectors, or in rows of a register that may be longer.
+    static constexpr int kWhole = kLanes > Operand::kSteps ? kLanes : Operand::kSteps;
 
     BlockRows(const RowBlock& block, const Scratch& scratch, int ldq)
-        : b_(block), s_(scratch), ldo_(round_up(block.dim_v, kLanes)), ldq_(ldq) {}
+        : b_(block), s_(scratch), ldo_(round_up(block.dim_v, kWhole)), ldq_(ldq) {}
 
     void begin(int rows) {
         groups_ = (rows + kGroup - 1) / kGroup;

@@ -31,10 +31,10 @@ bool takes_codes(const Problem& p) {
 }
 
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
-    const size_t lanes = static_cast<size_t>(kernels.lanes);
+    const OperandForm& form = kernels.form[static_cast<int>(product_dtype(problem))];
+    const size_t lanes = static_cast<size_t>(std::max(kernels.lanes, form.steps));
     const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
-    const OperandForm& form = kernels.form[static_cast<int>(product_dtype(problem))];
     const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(form.group));
     const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
     const size_t depth = static_cast<size_t>(form.depth), parts = static_cast<size_t>(form.parts);

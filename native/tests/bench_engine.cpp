@@ -118,6 +118,7 @@ int main(int argc, char** argv) {
         }
     }
     std::printf("%s, %d threads (%s)\n", target_name(target_in_use()), thread_count(), cpu_features().c_str());
+    std::printf("limit of its products: %.0f GFLOP/s\n", 2e-9 * multiply_rate(thread_count()));
     const Dtype f16 = Dtype::f16, bf16 = Dtype::bf16, i8 = Dtype::i8;
     const Case cases[] = {
         {"prefill bf16 s1024", bf16, 1, 32, 32, 128, 1024, 1024, false},

@@ -107,14 +107,38 @@ __attribute__((target("avx2,fma"), noinline)) inline double multiply_avx2(float*
 #undef ACL_ATTN_BENCH_CHAINS
 #endif
 
-// Multiply-adds a second, of the vector instruction that the target in use multiplies with. 0: not known here.
+// Multiply-adds of products of whole AMX registers, which the target in use must have been given.
+#if defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define ACL_ATTN_BENCH_AMX
+__attribute__((target("amx-tile,amx-bf16"), noinline)) inline double multiply_amx(float*) {
+    struct {
+        uint8_t palette = 1, start_row = 0, reserved[14] = {};
+        uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+        uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+    } all;
+    __asm__ volatile("ldtilecfg %0" : : "m"(all));
+    for (int i = 0; i < 10000; i++) {
+        __asm__ volatile(
+            "tdpbf16ps %tmm6, %tmm4, %tmm0\n tdpbf16ps %tmm7, %tmm4, %tmm1\n"
+            "tdpbf16ps %tmm6, %tmm5, %tmm2\n tdpbf16ps %tmm7, %tmm5, %tmm3");
+    }
+    __asm__ volatile("tilerelease");
+    return 10000.0 * 4 * 16 * 16 * 32;
+}
+#endif
+
+// Multiply-adds a second, of the instruction that the target in use multiplies bf16 with. 0: not known here.
 inline double multiply_rate(int threads) {
 #if defined(__x86_64__)
     const std::string target = acl_attn::engine::target_name(acl_attn::engine::target_in_use());
-    const auto multiply = target == "avx512_bf16" ? multiply_bf16
-                          : target == "avx512"    ? multiply_avx512
-                          : target == "avx2"      ? multiply_avx2
-                                                  : nullptr;
+    const auto multiply =
+#ifdef ACL_ATTN_BENCH_AMX
+        target == "amx" ? multiply_amx :
+#endif
+        target == "avx512_bf16"                             ? multiply_bf16
+        : target == "avx512" || target == "avx512_vnni"     ? multiply_avx512
+        : target == "avx2"                                  ? multiply_avx2
+                                                            : nullptr;
     if (multiply == nullptr) return 0;
     double count = 0;
     const double seconds = seconds_on_threads(threads, [&](int slot) {

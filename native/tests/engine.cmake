@@ -13,6 +13,12 @@ foreach(test correctness determinism features full_quant hostile primitives spar
   set_tests_properties(engine_${test} PROPERTIES TIMEOUT 1500)  # an emulator or a sanitizer takes its time
 endforeach()
 
+# The baseline's tiles: kernels on emulated AMX registers, compiled here.
+add_executable(engine_amx ${CMAKE_CURRENT_LIST_DIR}/engine_amx.cpp)
+target_link_libraries(engine_amx PRIVATE acl_attn_engine)
+target_compile_options(engine_amx PRIVATE -ffp-contract=off)
+add_test(NAME engine_amx COMMAND engine_amx)
+
 # Not tests: they time the engine alone.
 foreach(bench engine full_quant sparse)
   add_executable(bench_${bench} ${CMAKE_CURRENT_LIST_DIR}/bench_${bench}.cpp)
