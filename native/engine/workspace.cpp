@@ -32,8 +32,9 @@ bool takes_codes(const Problem& p) {
 
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
     const size_t lanes = static_cast<size_t>(kernels.lanes);
-    const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
-    const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
+    const size_t padding = 2 * lanes;  // decode takes two vectors of a row together
+    const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), padding);
+    const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), padding);
     const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), kMr);
     const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
     const size_t nr = static_cast<size_t>(kernels.nr);
