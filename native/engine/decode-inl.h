@@ -82,7 +82,7 @@ private:
         for (int d = ldq_ - Piece::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
         widen_query(b_, h, b_.row_begin + r, query);
         if constexpr (kCodes) fold_key_scales(h, i);
-        for (int d = 0; d < ldq_; d += Piece::kElements) Piece::to_own_order(query + d);
+        for (int d = 0; d < ldq_; d += Piece::kElements) Piece::to_query(query + d);
     }
 
     void to_memory_order(float* out) const {
@@ -136,7 +136,8 @@ private:
             for (int k = 0; k < count_; k += kValueKeys) {
                 const int count = count_ - k < kValueKeys ? count_ - k : kValueKeys;
                 for (int h = 0; h < b_.kv_heads; h++) {
-                    add_values(h, k, {s_.value_rows + first_ + k, h * b_.value.head_stride, count, ahead(b_.value, count)});
+                    const int64_t offset = h * b_.value.head_stride;
+                    add_values(h, k, {s_.value_rows + first_ + k, offset, count, ahead(b_.value, count)});
                 }
             }
         }
@@ -174,7 +175,8 @@ private:
         for (int k0 = 0; k0 < count_; k0 += keys_at_once) {
             const int stop = count_ < k0 + keys_at_once ? count_ : k0 + keys_at_once;
             for (int h = 0; h < b_.kv_heads; h++) {
-                StreamRows keys = {s_.key_rows + first_ + k0, h * b_.key.head_stride, stop - k0, ahead(b_.key, stop - k0)};
+                const int64_t offset = h * b_.key.head_stride;
+                StreamRows keys = {s_.key_rows + first_ + k0, offset, stop - k0, ahead(b_.key, stop - k0)};
                 for_row_blocks(rows_, [&](int r, auto block_rows) {
                     constexpr int kRows = decltype(block_rows)::value;
                     const int i = index(h, r);
