@@ -245,6 +245,7 @@ ScaleView PlannedAttention::scale_view(const void* numbers, const ScaleLayout& l
     ScaleView v = {};
     v.base = start + (layout.paged ? 0 : bytes_of(layout.dtype, origin));
     v.prefix = start + bytes_of(layout.dtype, prefix_origin);
+    v.head_stride = bytes_of(layout.dtype, layout.head_stride);
     v.token_stride = bytes_of(layout.dtype, layout.token_stride);
     v.block_stride = bytes_of(layout.dtype, layout.block_stride);
     v.group_stride = bytes_of(layout.dtype, layout.group_stride);

@@ -27,11 +27,16 @@ template <class T>
 class Decode {
 public:
     static constexpr bool kCodes = is_code<T>;
+    using Piece = Stretch<T>;
+    // Values that are added to a head's sums before the next head's: few, for memory to be read almost in its order.
+    static constexpr int kValueKeys = 16;
+    // Bytes that are asked for while as many are read: less comes late, more falls out of the second-level cache again.
+    static constexpr int64_t kGroupBytes = 32768;
 
     // `careful` looks for exceptional values everywhere, otherwise only where some row does not see some key.
     Decode(const RowBlock& block, const Scratch& scratch, bool careful)
         : b_(block), s_(scratch), careful_(careful), rows_(static_cast<int>(block.row_end - block.row_begin)),
-          ldq_(round_up(block.dim, kLanes)), ldo_(round_up(block.dim_v, kLanes)),
+          ldq_(round_up(block.dim, Piece::kElements)), ldo_(round_up(block.dim_v, Piece::kElements)),
           key_scales_(block.key_addition.scale, block.prefix_len, block.dim, scratch.key_scales),
           value_scales_(block.value_addition.scale, block.prefix_len, block.dim_v, scratch.value_scales) {}
 
@@ -42,8 +47,7 @@ public:
                 s_.row_max[i] = -kInfinity;
                 s_.row_sum[i] = 0.0f;
                 s_.row_headroom[i] = 1.0f;
-                widen_query(b_, h, b_.row_begin + r, s_.query + i * ldq_);
-                if constexpr (kCodes) fold_key_scales(i);
+                load_query(h, r);
             }
         }
         __builtin_memset(s_.out, 0, sizeof(float) * b_.kv_heads * rows_ * ldo_);
@@ -52,6 +56,7 @@ public:
             span_ = {key, smaller(seen.end, (key / kStreamSplit + 1) * kStreamSplit)};
             add_span();
         }
+        for (int i = 0; i < b_.kv_heads * rows_; i++) to_memory_order(s_.out + i * ldo_);
         if constexpr (kCodes) fold_value_scales();
     }
     RowState state(int i) const { return {s_.row_max[i], s_.row_sum[i], s_.row_headroom[i]}; }
@@ -71,9 +76,25 @@ private:
 
     static vi is_non_finite(vf x) { return (as_int(x) & 0x7f800000) == 0x7f800000; }
 
-    void fold_key_scales(int i) {
+    void load_query(int h, int r) {
+        const int i = index(h, r);
         float* query = s_.query + i * ldq_;
-        if (key_scales_.of_channels()) key_scales_.scale_channels(query);
+        for (int d = ldq_ - Piece::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
+        widen_query(b_, h, b_.row_begin + r, query);
+        if constexpr (kCodes) fold_key_scales(h, i);
+        for (int d = 0; d < ldq_; d += Piece::kElements) Piece::to_query(query + d);
+    }
+
+    void to_memory_order(float* out) const {
+        for (int d = 0; d < ldo_; d += Piece::kElements) Piece::to_memory_order(out + d);
+    }
+    void to_own_order(float* out) const {
+        for (int d = 0; d < ldo_; d += Piece::kElements) Piece::to_own_order(out + d);
+    }
+
+    void fold_key_scales(int h, int i) {
+        float* query = s_.query + i * ldq_;
+        if (key_scales_.of_channels()) key_scales_.scale_channels(h, query);
         vi suspect = {};
         for (int d = 0; d < ldq_; d += kLanes) suspect |= is_non_finite(load<vf>(query + d));
         if (any(suspect)) s_.row_headroom[i] = kHugeHeadroom;
@@ -82,13 +103,15 @@ private:
     void fold_value_scales() {
         if (!value_scales_.of_channels()) return;
         for (int i = 0; i < b_.kv_heads * rows_; i++) {
-            if (s_.row_sum[i] != 0.0f) value_scales_.scale_channels(s_.out + i * ldo_);  // else 0, whatever the scales
+            // A row without keys is 0, whatever the scales.
+            if (s_.row_sum[i] != 0.0f) value_scales_.scale_channels(i / rows_, s_.out + i * ldo_);
         }
     }
 
     void add_span() {
         locate_rows(b_.key, b_.key_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.key_rows);
         locate_rows(b_.value, b_.value_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.value_rows);
+        look_ahead();
         Staged staging(b_, s_);
         for (int64_t tile = span_.begin / kStreamKeys * kStreamKeys; tile < span_.end; tile += kStreamKeys) {
             tile_ = tile;
@@ -97,50 +120,77 @@ private:
             first_ = tile + begin_ - span_.begin;
             staging.stage(tile + begin_, count_, s_.key_rows + first_, s_.value_rows + first_);
             score();
-            for (int h = 0; h < b_.kv_heads; h++) {
-                locate_values(h);
-                softmax(h);
-                add_values(h);
+            if (may_be_exceptional()) {
+                for (int h = 0; h < b_.kv_heads; h++) {
+                    locate_values(h);
+                    softmax(h);
+                    add_values(h, 0, {values_, 0, count_, nullptr});
+                    if constexpr (!kCodes) {
+                        if (exceptional_) add_exceptional(h);
+                    }
+                }
+                continue;
+            }
+            exceptional_ = false;
+            for (int h = 0; h < b_.kv_heads; h++) softmax(h);
+            for (int k = 0; k < count_; k += kValueKeys) {
+                const int count = count_ - k < kValueKeys ? count_ - k : kValueKeys;
+                for (int h = 0; h < b_.kv_heads; h++) {
+                    const int64_t offset = h * b_.value.head_stride;
+                    add_values(h, k, {s_.value_rows + first_ + k, offset, count, ahead(b_.value, count)});
+                }
             }
         }
     }
 
     float* scores(int i) const { return s_.scores + static_cast<ptrdiff_t>(i) * kStreamScoreStride; }
 
-    Upcoming next_rows(const KvView& view, const void* const* rows) const {
-        const int64_t next = first_ + count_;
-        const int64_t count = smaller(span_.end - span_.begin - next, kStreamKeys);
-        const bool is_whole = view.chunk >= view.dim;
-        return {rows + next, is_whole ? static_cast<int>(count) : 0, 0, 0, bytes_of(view.dtype, view.dim)};
+    // Rows that are staged are all read at once, before a tile's products.
+    void look_ahead() {
+        ReadAhead::Rows rows;
+        rows.keys = s_.key_rows;
+        rows.values = b_.value_is_key ? nullptr : s_.value_rows;
+        rows.key_bytes = b_.kv_heads * bytes_of(b_.key.dtype, b_.key.dim);
+        rows.value_bytes = b_.kv_heads * bytes_of(b_.value.dtype, b_.value.dim);
+        rows.count = static_cast<int>(span_.end - span_.begin);
+        rows.first_tile = static_cast<int>(smaller(kStreamKeys - span_.begin % kStreamKeys, rows.count));
+        const int tile = rows.values == nullptr ? kStreamKeys : 2 * kStreamKeys;
+        if (b_.key_staged || b_.value_staged) {
+            ahead_ = ReadAhead(rows, tile);
+            return;
+        }
+        ahead_ = ReadAhead(rows, static_cast<int>(smaller(larger(kGroupBytes / rows.key_bytes, 2), tile)));
+    }
+
+    // For the products of some rows of one head.
+    ReadAhead* ahead(const KvView& view, int rows) {
+        if (!(b_.key_staged || b_.value_staged)) return &ahead_;
+        ahead_.advance(static_cast<int>(rows * bytes_of(view.dtype, view.dim)));  // the products read something else
+        return nullptr;
     }
 
     // Keys outside, heads inside: where a token's heads lie side by side, memory is read in its order.
     void score() {
-        Upcoming keys = next_rows(b_.key, s_.key_rows), values = {};
-        const bool is_fetched = kCodes ? is_cut(b_.value) : b_.value_staged || b_.value_is_key;
-        if (first_ == 0 && !is_fetched) values = {s_.value_rows, count_, 0, 0, bytes_of(b_.value.dtype, b_.dim_v)};
-        for (int k0 = 0; k0 < count_; k0 += kLanes) {
-            const int stop = count_ < k0 + kLanes ? count_ : k0 + kLanes;
+        const int keys_at_once = rows_ % 4 == 0 ? kLanes / 4 : kLanes;
+        for (int k0 = 0; k0 < count_; k0 += keys_at_once) {
+            const int stop = count_ < k0 + keys_at_once ? count_ : k0 + keys_at_once;
             for (int h = 0; h < b_.kv_heads; h++) {
-                keys.offset = h * b_.key.head_stride;
-                values.offset = h * b_.value.head_stride;
-                int fetched = k0;
+                const int64_t offset = h * b_.key.head_stride;
+                StreamRows keys = {s_.key_rows + first_ + k0, offset, stop - k0, ahead(b_.key, stop - k0)};
                 for_row_blocks(rows_, [&](int r, auto block_rows) {
                     constexpr int kRows = decltype(block_rows)::value;
                     const int i = index(h, r);
                     for (int k = k0; k < stop; k += kLanes / kRows) {
-                        for (; fetched < stop && fetched < k + kLanes / kRows; fetched++) {
-                            keys.fetch(fetched);
-                            values.fetch(fetched);
-                        }
-                        dot_keys<T, kRows>(s_.query + i * ldq_, ldq_, b_.dim, s_.key_rows + first_ + k,
-                                           h * b_.key.head_stride, stop - k, b_.scale, scores(i) + begin_ + k,
-                                           kStreamScoreStride);
+                        dot_keys<T, kRows>(s_.query + i * ldq_, ldq_, b_.dim, keys, k - k0, b_.scale,
+                                           scores(i) + begin_ + k, kStreamScoreStride);
                     }
+                    keys.ahead = nullptr;
                 });
             }
         }
     }
+
+    bool may_be_exceptional() const { return (careful_ && !kCodes) || !is_seen_by_all(); }
 
     // One head's values; exceptional ones are set aside where a row may not see them.
     void locate_values(int h) {
@@ -148,28 +198,30 @@ private:
         const int64_t offset = h * b_.value.head_stride;
         for (int k = 0; k < count_; k++) values_[k] = static_cast<const char*>(s_.value_rows[first_ + k]) + offset;
         if constexpr (kCodes) {
-            float* scales = nullptr;
-            if (!value_scales_.of_channels()) {
-                scales = value_scales_.read_tokens(tile_ + begin_, begin_, count_) + begin_;
-            }
-            exceptional_ = !is_seen_by_all() &&
-                           set_codes_aside<T>(values_, count_, b_.dim_v, s_.zeros, scales, s_.value_classes);
+            float* scales = read_value_scales(h);
+            exceptional_ = set_codes_aside<T>(values_, count_, b_.dim_v, s_.zeros, scales, s_.value_classes);
         } else {
-            exceptional_ = (careful_ || !is_seen_by_all()) &&
-                           set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros, s_.value_classes,
+            exceptional_ = set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros, s_.value_classes,
                                                s_.value_originals);
         }
     }
 
+    // Those of the tile's tokens, if they have any.
+    float* read_value_scales(int h) {
+        if (value_scales_.of_channels()) return nullptr;
+        return value_scales_.read_tokens(h, tile_ + begin_, begin_, count_) + begin_;
+    }
+
     bool is_seen_by_all() const {
-        return b_.mask == nullptr && visible_keys(b_, b_.row_begin).end >= tile_ + begin_ + count_ &&
-               visible_keys(b_, b_.row_end - 1).begin <= tile_ + begin_;
+        return b_.mask == nullptr && visible_keys(b_, b_.row_end - 1).begin <= tile_ + begin_ &&
+               visible_keys(b_, b_.row_begin).end >= tile_ + begin_ + count_;
     }
 
     void softmax(int h) {
         const int first = round_down(begin_, kLanes), last = round_up(begin_ + count_, kLanes);
         if constexpr (kCodes) {
-            if (!key_scales_.of_channels()) key_scales_.read_tokens(tile_ + begin_, begin_, count_);
+            if (!key_scales_.of_channels()) key_scales_.read_tokens(h, tile_ + begin_, begin_, count_);
+            if (!exceptional_) read_value_scales(h);
         }
         for (int r = 0; r < rows_; r++) {
             const int i = index(h, r);
@@ -185,53 +237,43 @@ private:
             const SoftmaxStep step = softmax_step(scores(i), first, last, s_.row_max[i]);
             s_.row_max[i] = step.max;
             s_.row_sum[i] = s_.row_sum[i] * step.rescale + step.sum;
-            s_.row_rescale[i] = step.rescale;
+            float rescale = step.rescale;
             const bool is_first_huge = exceptional_ && s_.row_headroom[i] == 1.0f &&
                                        sees_huge(b_, row, seen, tile_ + begin_, 0, count_, s_.value_classes);
             if (is_first_huge) s_.row_headroom[i] = kHugeHeadroom;
             if constexpr (kCodes) {
                 if (!value_scales_.of_channels()) value_scales_.scale_tokens(first, last, scores(i));
-                continue;
+            } else {
+                if (is_first_huge) rescale *= kHugeHeadroom;
+                if (s_.row_headroom[i] != 1.0f) multiply(scores(i) + first, last - first, kHugeHeadroom);
             }
-            if (is_first_huge) s_.row_rescale[i] *= kHugeHeadroom;
-            if (s_.row_headroom[i] != 1.0f) {
-                for (int c = first; c < last; c += kLanes) {
-                    store(scores(i) + c, load<vf>(scores(i) + c) * splat(kHugeHeadroom));
-                }
-            }
+            if (rescale != 1.0f) multiply(s_.out + i * ldo_, ldo_, rescale);
         }
     }
 
-    void add_values(int h) {
-        Upcoming values = next_rows(b_.value, s_.value_rows);
-        if (b_.value_is_key) values.count = 0;
-        values.offset = h * b_.value.head_stride;
+    static void multiply(float* x, int count, float factor) {
+        for (int c = 0; c < count; c += kLanes) store(x + c, load<vf>(x + c) * splat(factor));
+    }
+
+    // Those of the tile from number k on.
+    void add_values(int h, int k, StreamRows values) {
         for_row_blocks(rows_, [&](int r, auto block_rows) {
-            constexpr int kRows = decltype(block_rows)::value;
             const int i = index(h, r);
-            for (int c = 0; c < b_.dim_v; c += kNr) {
-                const int columns = b_.dim_v - c < kNr ? b_.dim_v - c : kNr;
-                values.begin = bytes_of(b_.value.dtype, c);
-                values.end = bytes_of(b_.value.dtype, c + columns);
-                with_vectors(columns, [&](auto used) {
-                    add_scaled_values<T, kRows, decltype(used)::value>(
-                        scores(i) + begin_, kStreamScoreStride, values_, count_, c, columns % kLanes,
-                        s_.row_rescale + i, s_.out + i * ldo_ + c, ldo_, values);
-                });
-            }
-            values.count = 0;
+            add_all_columns<T, decltype(block_rows)::value>(scores(i) + begin_ + k, kStreamScoreStride, values,
+                                                            b_.dim_v, s_.out + i * ldo_, ldo_);
+            values.ahead = nullptr;
         });
-        if constexpr (!kCodes) {
-            if (exceptional_) add_exceptional(h);
-        }
     }
 
     void add_exceptional(int h) {
         for (int r = 0; r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             const int i = index(h, r);
+            float* out = s_.out + i * ldo_;
+            to_memory_order(out);
             add_set_aside<T>(b_, row, visible_keys(b_, row), tile_ + begin_, 0, count_, s_.value_classes,
-                             s_.value_originals, [&](int k) { return scores(i)[begin_ + k]; }, s_.out + i * ldo_);
+                             s_.value_originals, [&](int k) { return scores(i)[begin_ + k]; }, out);
+            to_own_order(out);
         }
     }
 
@@ -243,7 +285,8 @@ private:
     int64_t tile_ = 0;                   // first key of the tile
     int begin_ = 0, count_ = 0;          // columns of the tile that any row of the block sees
     int64_t first_ = 0;                  // the first of these, in the address arrays
-    const void** values_ = nullptr;  // one head's rows
+    ReadAhead ahead_;
+    const void** values_ = nullptr;      // one head's rows, where some may have been set aside
     bool exceptional_ = false;           // some value of them was set aside
     Scales key_scales_, value_scales_;
 };
@@ -254,6 +297,12 @@ inline RowBlock single_row(const RowBlock& block, int kv_head, int64_t row) {
     single.query += kv_head * block.group * block.query_head_stride;
     single.key.base += kv_head * block.key.head_stride;
     single.value.base += kv_head * block.value.head_stride;
+    const auto move_scales = [&](KvAddition& addition) {
+        addition.scale = of_head(addition.scale, kv_head);
+        addition.offset = of_head(addition.offset, kv_head);
+    };
+    move_scales(single.key_addition);
+    move_scales(single.value_addition);
     single.sink.first_head += kv_head * block.group;
     single.kv_heads = 1;
     single.row_begin = row;

@@ -11,8 +11,6 @@
 namespace acl_attn::engine {
 namespace {
 
-constexpr float kUnscaled[kStreamRows] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
 // Depends on the sequence alone, not on how it is stored, as the choice of arithmetic must.
 inline bool may_stream(const FullQuantBlock& f) {
     const RowBlock& b = f.rows;
@@ -95,15 +93,13 @@ private:
 
     // to[r][k] = sum over channels [channel, channel + dim) of query[r] * key k
     void dot(int channel, int dim, float* to) {
-        const Upcoming values = {s_.value_rows + tile_.begin, channel == 0 ? count_ : 0, 0, 0, f_.rows.dim_v};
-        const void* const* keys = s_.key_rows + tile_.begin;
+        const void* const* rows = s_.key_rows + tile_.begin;
         for (int k0 = 0; k0 < count_; k0 += kLanes) {
-            const int stop = smaller_int(k0 + kLanes, count_);
-            for (int k = k0; k < stop; k++) values.fetch(k);
+            const StreamRows keys = {rows, channel, smaller_int(k0 + kLanes, count_), nullptr};
             for_row_blocks(rows_, [&](int r, auto block_rows) {
                 constexpr int kRows = decltype(block_rows)::value;
-                for (int k = k0; k < stop; k += kLanes / kRows) {
-                    dot_keys<E4M3, kRows>(s_.query + r * ldq_ + channel, ldq_, dim, keys + k, channel, stop - k, 1.0f,
+                for (int k = k0; k < keys.count; k += kLanes / kRows) {
+                    dot_keys<E4M3, kRows>(s_.query + r * ldq_ + channel, ldq_, dim, keys, k, 1.0f,
                                           to + r * stride_ + tile_.begin + k, stride_);
                 }
             });
@@ -115,16 +111,10 @@ private:
     // sums[r] = sum over columns [begin, end) of weight * value
     void sum_values(int begin, int end) {
         __builtin_memset(sums(), 0, sizeof(float) * static_cast<size_t>(rows_ * ldo_));
+        const StreamRows values = {s_.value_rows + begin, 0, end - begin, nullptr};
         for_row_blocks(rows_, [&](int r, auto block_rows) {
-            constexpr int kRows = decltype(block_rows)::value;
-            for (int c = 0; c < f_.rows.dim_v; c += kNr) {
-                const int columns = smaller_int(f_.rows.dim_v - c, kNr);
-                with_vectors(columns, [&](auto used) {
-                    add_scaled_values<E4M3, kRows, decltype(used)::value>(
-                        s_.scores + r * stride_ + begin, stride_, s_.value_rows + begin, end - begin, c,
-                        columns % kLanes, kUnscaled, sums() + r * ldo_ + c, ldo_, Upcoming{});
-                });
-            }
+            add_all_columns<E4M3, decltype(block_rows)::value>(s_.scores + r * stride_ + begin, stride_, values,
+                                                               f_.rows.dim_v, sums() + r * ldo_, ldo_);
         });
     }
 

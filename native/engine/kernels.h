@@ -41,13 +41,13 @@ struct KvView {
     Dtype dtype;
 };
 
-// The scales, or the offsets, of one KV head's keys or values: that of token t, channel d is at
+// The scales, or the offsets, of keys or values: that of token t, channel d of the block's first KV head is at
 //   base + row(t) + (d / group) * group_stride, row as in KvView, and for prefix tokens prefix + t * token_stride.
 struct ScaleView {
     const char* base;      // null: there are none
     const char* prefix;
     const int32_t* table;  // null: contiguous
-    int64_t token_stride, block_stride, group_stride;
+    int64_t head_stride, token_stride, block_stride, group_stride;
     int32_t block_size, group;
     Dtype dtype;
 };

@@ -24,6 +24,13 @@ inline float read_number(Dtype dtype, const char* p) {
     }
 }
 
+// That of the KV head so many after the view's own.
+inline ScaleView of_head(ScaleView view, int head) {
+    if (view.base != nullptr) view.base += head * view.head_stride;
+    if (view.prefix != nullptr) view.prefix += head * view.head_stride;
+    return view;
+}
+
 // Whether all tokens have the same numbers.
 inline bool is_constant(const ScaleView& view, int64_t prefix_len) {
     return view.table == nullptr && view.token_stride == 0 && (prefix_len == 0 || view.prefix == view.base);
@@ -78,25 +85,25 @@ public:
     // `numbers`: as Scratch::key_scales.
     FoldedScales(const ScaleView& view, int64_t prefix_len, int dim, float* numbers)
         : v_(view), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), of_channels_(is_constant(view, prefix_len)) {
-        if (of_channels_) {
-            read_channels(v_, v_.base, dim_, numbers_);
-        } else {
-            for (int i = 0; i < kStreamKeys; i++) numbers_[i] = 0.0f;
-        }
+        for (int i = 0; i < kStreamKeys && !of_channels_; i++) numbers_[i] = 0.0f;
     }
 
     bool of_channels() const { return of_channels_; }
 
-    void scale_channels(float* x) const {
+    // x[d] *= number of the head's channel d.
+    void scale_channels(int head, float* x) {
+        if (head != head_) read_channels(v_, v_.base + head * v_.head_stride, dim_, numbers_);
+        head_ = head;
         for (int d = 0; d < dim_; d += kLanes) {
             store_part(x + d, load_part<vf>(x + d, dim_ - d) * load_part<vf>(numbers_ + d, dim_ - d), dim_ - d);
         }
     }
 
     // Those of `count` keys from first_key on, into numbers [begin, begin + count) of a tile.
-    float* read_tokens(int64_t first_key, int begin, int count) {
+    float* read_tokens(int head, int64_t first_key, int begin, int count) {
+        const ScaleView view = of_head(v_, head);
         for (int k = 0; k < count; k++) {
-            numbers_[begin + k] = read_number(v_.dtype, scale_address(v_, prefix_len_, first_key + k));
+            numbers_[begin + k] = read_number(view.dtype, scale_address(view, prefix_len_, first_key + k));
         }
         return numbers_;
     }
@@ -112,6 +119,7 @@ private:
     const int dim_;
     float* const numbers_;
     const bool of_channels_;
+    int head_ = -1;  // whose channels' numbers are held
 };
 
 }  // namespace

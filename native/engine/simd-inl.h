@@ -207,7 +207,7 @@ inline vf zip_high2(vf a, vf b) { return __builtin_shufflevector(a, b, 2, 3, 6, 
 
 // kLanes vectors' lanes, combined: lane i of the result is of v[i]. The order depends on nothing but the lane.
 template <class Combine>
-inline vf fold_each(const vf* v, Combine combine) {
+__attribute__((always_inline)) inline vf fold_each(const vf* v, Combine combine) {
     vf quarter[kLanes / 4];
 #pragma GCC unroll 4
     for (int q = 0; q < kLanes / 4; q++) {
@@ -229,7 +229,7 @@ inline vf fold_each(const vf* v, Combine combine) {
     return quarter[0];
 #endif
 }
-inline vf sums_of(const vf* v) {
+__attribute__((always_inline)) inline vf sums_of(const vf* v) {
     return fold_each(v, [](vf a, vf b) { return a + b; });
 }
 inline vf maxima_of(const vf* v) {
@@ -254,6 +254,7 @@ inline vf gather_quarters(Source source) {
 
 // Asks for the cache line of p ahead of its use. Inlined by force, like every function that does nothing else: GCC
 // takes such a function for one without effect and removes calls to it.
+__attribute__((always_inline)) inline void prefetch_to_l1(const void* p) { __builtin_prefetch(p, 0, 3); }
 __attribute__((always_inline)) inline void prefetch_to_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace

@@ -2,62 +2,169 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The products of decode: keys and values go through registers once, as dot products and scaled sums for all rows of
-// the block, without packing. The work is bound by memory, so all arithmetic is fp32. Stored codes are taken as they
-// are: to write them down as fp32 first took almost as long as the products.
+// the block, without packing. Sums are fp32, and so are factors but where pairs of bf16 multiply faster and as exactly.
+// Stored codes are taken as they are: to write them down as fp32 first took almost as long as the products.
 #pragma once
 
 #include "engine/gemm-inl.h"
+#include "engine/read_ahead-inl.h"
 #include "formats/codes-inl.h"
 
 namespace acl_attn::engine {
 namespace {
 
-// Rows that the next tile will need. They are asked for while this one is computed, evenly over its work: memory must
-// never be idle, and a burst of requests beyond what the core can keep open would stall it.
-struct Upcoming {
-    const void* const* rows = nullptr;
-    int count = 0;  // 0: none
-    int64_t offset = 0;
-    int64_t begin = 0, end = 0;  // bytes
+// Whether dot products take pairs of bf16 as they are. Processors with AMX have that instruction too, at half the rate
+// of fp32's.
+#if defined(__AVX512BF16__) && !defined(__AMX_BF16__)
+template <class T>
+constexpr bool kDotsPairs = std::is_same_v<T, BF16>;
+using DotOperand = Bf16PairOperand;
+#else
+template <class T>
+constexpr bool kDotsPairs = false;
+using DotOperand = Fp32Operand;
+#endif
 
-    __attribute__((always_inline)) void fetch(int k) const {
-        constexpr int line = 64;
-        if (k >= count) return;
-        for (int64_t d = begin; d < end; d += line) prefetch_to_l2(static_cast<const char*>(rows[k]) + offset + d);
+// What products take from a row at a time: kVectors vectors of numbers, whose lanes need not have the order of memory
+// where another one is cheaper. What meets them, queries and sums, is in the order of the stretch too.
+template <class T>
+struct Stretch {
+    static constexpr int kVectors = 1;
+    static constexpr int kElements = kLanes;
+    static constexpr int kBytes = kElements * Row<T>::kBits / 8;
+    using Element = typename Row<T>::Element;
+
+    vf numbers;
+
+    static Stretch load(const Element* p) { return {load_wide<T>(p)}; }
+    static Stretch load_part(const Element* p, int n) { return {load_wide_part<T>(p, n)}; }
+    vf vector(int) const { return numbers; }
+
+    static void to_query(float*) {}
+    static void to_own_order(float*) {}
+    static void to_memory_order(float*) {}
+};
+
+// Even elements, then odd ones: a shift or a mask makes them from pairs, where the order of memory needs a shuffle too.
+template <>
+struct Stretch<BF16> {
+    static constexpr int kVectors = 2;
+    static constexpr int kElements = 2 * kLanes;
+    static constexpr int kBytes = 2 * kElements;
+    using Element = uint16_t;
+
+    vf pairs;
+
+    static Stretch load(const Element* p) { return {engine::load<vf>(p)}; }
+    static Stretch load_part(const Element* p, int n) {
+#if defined(__AVX512BW__)
+        if (n >= kElements) return load(p);
+        return {reinterpret_cast<vf>(_mm512_maskz_loadu_epi16((__mmask32{1} << n) - 1, p))};
+#else
+        vf pairs = {};
+        __builtin_memcpy(&pairs, p, sizeof(Element) * static_cast<size_t>(n < kElements ? n : kElements));
+        return {pairs};
+#endif
+    }
+    vf vector(int i) const { return i == 0 ? widen_low(BF16{}, pairs) : widen_high(BF16{}, pairs); }
+
+    // The kElements numbers at x as dot_keys takes them of a query: where it multiplies pairs, these, in the first half
+    // of the place.
+    static void to_query(float* x) {
+        if constexpr (kDotsPairs<BF16>) {
+            uint16_t pairs[kElements];
+            store(pairs, narrow(BF16{}, engine::load<vf>(x)));
+            store(pairs + kLanes, narrow(BF16{}, engine::load<vf>(x + kLanes)));
+            __builtin_memcpy(x, pairs, sizeof pairs);
+        } else {
+            to_own_order(x);
+        }
+    }
+
+    // The kElements numbers at x.
+    static void to_own_order(float* x) {
+        float in_memory[kElements];
+        __builtin_memcpy(in_memory, x, sizeof in_memory);
+        for (int i = 0; i < kLanes; i++) x[i] = in_memory[2 * i];
+        for (int i = 0; i < kLanes; i++) x[kLanes + i] = in_memory[2 * i + 1];
+    }
+    static void to_memory_order(float* x) {
+        float own[kElements];
+        __builtin_memcpy(own, x, sizeof own);
+        for (int i = 0; i < kElements; i++) x[i] = own[i % 2 * kLanes + i / 2];
     }
 };
 
-// scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys, of which `count` exist. `offset`
-// bytes are added to the keys' addresses.
+// Rows of a product's second operand: row k is at rows[k] + offset. `ahead` advances while they are read.
+struct StreamRows {
+    const void* const* rows;
+    int64_t offset;
+    int count;
+    ReadAhead* ahead;  // may be null
+
+    template <class T>
+    const typename Row<T>::Element* row(int k) const {
+        return reinterpret_cast<const typename Row<T>::Element*>(static_cast<const char*>(rows[k]) + offset);
+    }
+};
+
+// scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys from `first` on, as far as they
+// exist.
 template <class T, int kRows>
-__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const void* const* keys,
-                                        int64_t offset, int count, float scale, float* scores, ptrdiff_t lds) {
+__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const StreamRows& keys, int first,
+                                        float scale, float* scores, ptrdiff_t lds) {
     constexpr int kKeys = kLanes / kRows;
+    using Piece = Stretch<T>;
     using Element = typename Row<T>::Element;
+    const int count = keys.count - first;
     const Element* key[kKeys];
 #pragma GCC unroll 16
     for (int k = 0; k < kKeys; k++) {
-        const char* row = static_cast<const char*>(keys[k < count ? k : count - 1]) + offset;
-        key[k] = reinterpret_cast<const Element*>(row);
+        key[k] = keys.row<T>(first + (k < count ? k : count - 1));
     }
     vf acc[kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; i++) acc[i] = vf{};
     const auto step = [&](int d, auto load_key) __attribute__((always_inline)) {
-        vf row[kRows];
+        if constexpr (kDotsPairs<T>) {
+            vf row[kRows];
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; r++) row[r] = load<vf>(query + r * ldq + d);
+            for (int r = 0; r < kRows; r++) row[r] = load<vf>(query + r * ldq + d);
+#pragma GCC unroll 16
+            for (int k = 0; k < kKeys; k++) {
+                const vf pairs = load_key(Row<T>::at(key[k], d)).pairs;
+#pragma GCC unroll 4
+                for (int r = 0; r < kRows; r++) {
+                    vf& sum = acc[r * kKeys + k];
+                    sum = DotOperand::madd(sum, row[r], pairs);
+                }
+            }
+            return;
+        }
+        vf row[kRows][Piece::kVectors];
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; r++) {
+#pragma GCC unroll 4
+            for (int v = 0; v < Piece::kVectors; v++) row[r][v] = load<vf>(query + r * ldq + d + v * kLanes);
+        }
 #pragma GCC unroll 16
         for (int k = 0; k < kKeys; k++) {
-            const vf x = load_key(Row<T>::at(key[k], d));
+            const Piece piece = load_key(Row<T>::at(key[k], d));
 #pragma GCC unroll 4
-            for (int r = 0; r < kRows; r++) acc[r * kKeys + k] = fma(row[r], x, acc[r * kKeys + k]);
+            for (int v = 0; v < Piece::kVectors; v++) {
+                const vf x = piece.vector(v);
+#pragma GCC unroll 4
+                for (int r = 0; r < kRows; r++) acc[r * kKeys + k] = fma(row[r][v], x, acc[r * kKeys + k]);
+            }
         }
     };
     int d = 0;
 #pragma GCC unroll 1
-    for (; d + kLanes <= dim; d += kLanes) step(d, [](const Element* p) { return load_wide<T>(p); });
-    if (d < dim) step(d, [&](const Element* p) { return load_wide_part<T>(p, dim - d); });
+    for (; d + Piece::kElements <= dim; d += Piece::kElements) {
+        step(d, [](const Element* p) { return Piece::load(p); });
+        if (keys.ahead != nullptr) keys.ahead->advance(kKeys * Piece::kBytes);
+    }
+    if (d < dim) step(d, [&](const Element* p) { return Piece::load_part(p, dim - d); });
     const vf result = sums_of(acc) * splat(scale);
     if (count >= kKeys) {
         float lanes[kLanes];
@@ -71,39 +178,56 @@ __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int d
     }
 }
 
-// out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * values[k][c] for kRows rows and kUsed
-// vectors of columns, the last of which may have fewer than kLanes elements (`tail`, 0: whole) in memory.
+// out[r][c] += sum over k of probabilities[r][k] * values[k][c] for kRows rows and kUsed vectors of columns, from
+// `column` on; the last stretch may have fewer elements (`tail`, 0: all) in memory.
 template <class T, int kRows, int kUsed>
-__attribute__((noinline)) void add_scaled_values(const float* probabilities, ptrdiff_t ldp,
-                                                 const void* const* values, int count, int column, int tail,
-                                                 const float* rescale, float* out, ptrdiff_t ldo,
-                                                 const Upcoming& upcoming) {
+__attribute__((noinline)) void add_scaled_values(const float* probabilities, ptrdiff_t ldp, const StreamRows& values,
+                                                 int column, int tail, float* out, ptrdiff_t ldo) {
+    using Piece = Stretch<T>;
+    using Element = typename Row<T>::Element;
+    constexpr int kPieces = kUsed / Piece::kVectors;
     vf acc[kRows][kUsed];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; r++) {
-#pragma GCC unroll 4
-        for (int c = 0; c < kUsed; c++) acc[r][c] = load<vf>(out + r * ldo + c * kLanes) * splat(rescale[r]);
+#pragma GCC unroll 8
+        for (int c = 0; c < kUsed; c++) acc[r][c] = load<vf>(out + r * ldo + c * kLanes);
     }
-    for (int k = 0; k < count; k++) {
-        upcoming.fetch(k);
-        const auto* value = Row<T>::at(static_cast<const typename Row<T>::Element*>(values[k]), column);
+    for (int k = 0; k < values.count; k++) {
+        const Element* value = Row<T>::at(values.row<T>(k), column);
+        if (values.ahead != nullptr) values.ahead->advance(kPieces * Piece::kBytes);
         vf x[kUsed];
+#pragma GCC unroll 8
+        for (int c = 0; c < kPieces; c++) {
+            const Element* p = Row<T>::at(value, c * Piece::kElements);
+            const Piece piece = c + 1 == kPieces && tail != 0 ? Piece::load_part(p, tail) : Piece::load(p);
 #pragma GCC unroll 4
-        for (int c = 0; c < kUsed; c++) {
-            const auto* p = Row<T>::at(value, c * kLanes);
-            x[c] = c + 1 == kUsed && tail != 0 ? load_wide_part<T>(p, tail) : load_wide<T>(p);
+            for (int v = 0; v < Piece::kVectors; v++) x[c * Piece::kVectors + v] = piece.vector(v);
         }
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; r++) {
             const vf p = splat(probabilities[r * ldp + k]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int c = 0; c < kUsed; c++) acc[r][c] = fma(p, x[c], acc[r][c]);
         }
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; r++) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int c = 0; c < kUsed; c++) store(out + r * ldo + c * kLanes, acc[r][c]);
+    }
+}
+
+// The same for all columns, in blocks of as many vectors as leave registers for the values: fewer rows, more vectors.
+template <class T, int kRows, int kUsed = (kRows < 4 ? 2 : 1) * kVectors>
+inline void add_all_columns(const float* probabilities, ptrdiff_t ldp, const StreamRows& values, int dim, float* out,
+                            ptrdiff_t ldo, int column = 0) {
+    constexpr int columns = kUsed * kLanes, least = Stretch<T>::kElements;
+    for (; dim - column >= columns || (kUsed == Stretch<T>::kVectors && column < dim); column += columns) {
+        const int tail = dim - column < least ? dim - column : 0;
+        add_scaled_values<T, kRows, kUsed>(probabilities, ldp, values, column, tail, out + column, ldo);
+    }
+    if constexpr (kUsed > Stretch<T>::kVectors) {
+        if (column < dim) add_all_columns<T, kRows, kUsed / 2>(probabilities, ldp, values, dim, out, ldo, column);
     }
 }
 

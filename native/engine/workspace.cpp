@@ -32,7 +32,8 @@ bool takes_codes(const Problem& p) {
 
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
     const OperandForm& form = kernels.form[static_cast<int>(product_dtype(problem))];
-    const size_t lanes = static_cast<size_t>(std::max(kernels.lanes, form.steps));
+    // Decode takes two vectors of a row together.
+    const size_t lanes = static_cast<size_t>(std::max(2 * kernels.lanes, form.steps));
     const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
     const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(form.group));

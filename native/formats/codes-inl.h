@@ -40,12 +40,14 @@ struct E2M1 {
 template <class T, class = void>
 struct Row {
     using Element = typename T::Element;
+    static constexpr int kBits = 8 * sizeof(Element);
     static const Element* at(const Element* row, int d) { return row + d; }
 };
 // Rows of codes; d is even where two share a byte.
 template <class T>
 struct Row<T, std::void_t<decltype(T::kBits)>> {
     using Element = uint8_t;
+    static constexpr int kBits = T::kBits;
     static const Element* at(const Element* row, int d) { return row + d * T::kBits / 8; }
 };
 template <class T>
