@@ -38,9 +38,12 @@ def used(folder: Path) -> dict[str, list[str]]:
 
 
 def problems(sections: dict[str, str], files: dict[str, list[str]]) -> list[str]:
-    """What is wrong, a line each."""
-    out = [f"{name}: used in {', '.join(where)}, not marked in api_probe.cpp"
-           for name, where in files.items() if name not in sections]
+    """Say what is wrong, a line each."""
+    out = [
+        f"{name}: used in {', '.join(where)}, not marked in api_probe.cpp"
+        for name, where in files.items()
+        if name not in sections
+    ]
     out += [f"{name}: marked in api_probe.cpp, used by no kernel" for name in sections if name not in files]
     for name, where in files.items():
         outside = [path for path in where if not path.startswith("tile/")]
