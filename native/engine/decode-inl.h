@@ -82,7 +82,7 @@ private:
         for (int d = ldq_ - Piece::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
         widen_query(b_, h, b_.row_begin + r, query);
         if constexpr (kCodes) fold_key_scales(h, i);
-        for (int d = 0; d < ldq_; d += Piece::kElements) Piece::to_query(query + d);
+        for (int d = 0; d < ldq_; d += Piece::kElements) Piece::to_own_order(query + d);
     }
 
     void to_memory_order(float* out) const {

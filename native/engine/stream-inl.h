@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The products of decode: keys and values go through registers once, as dot products and scaled sums for all rows of
-// the block, without packing. Sums are fp32, and so are factors but where pairs of bf16 multiply faster and as exactly.
-// Stored codes are taken as they are: to write them down as fp32 first took almost as long as the products.
+// the block, without packing. The work is bound by memory, so all arithmetic is fp32. Stored codes are taken as they
+// are: to write them down as fp32 first took almost as long as the products.
 #pragma once
 
 #include "engine/gemm-inl.h"
@@ -12,18 +12,6 @@
 
 namespace acl_attn::engine {
 namespace {
-
-// Whether dot products take pairs of bf16 as they are. Processors with AMX have that instruction too, at half the rate
-// of fp32's.
-#if defined(__AVX512BF16__) && !defined(__AMX_BF16__)
-template <class T>
-constexpr bool kDotsPairs = std::is_same_v<T, BF16>;
-using DotOperand = Bf16PairOperand;
-#else
-template <class T>
-constexpr bool kDotsPairs = false;
-using DotOperand = Fp32Operand;
-#endif
 
 // What products take from a row at a time: kVectors vectors of numbers, whose lanes need not have the order of memory
 // where another one is cheaper. What meets them, queries and sums, is in the order of the stretch too.
@@ -40,7 +28,6 @@ struct Stretch {
     static Stretch load_part(const Element* p, int n) { return {load_wide_part<T>(p, n)}; }
     vf vector(int) const { return numbers; }
 
-    static void to_query(float*) {}
     static void to_own_order(float*) {}
     static void to_memory_order(float*) {}
 };
@@ -67,19 +54,6 @@ struct Stretch<BF16> {
 #endif
     }
     vf vector(int i) const { return i == 0 ? widen_low(BF16{}, pairs) : widen_high(BF16{}, pairs); }
-
-    // The kElements numbers at x as dot_keys takes them of a query: where it multiplies pairs, these, in the first half
-    // of the place.
-    static void to_query(float* x) {
-        if constexpr (kDotsPairs<BF16>) {
-            uint16_t pairs[kElements];
-            store(pairs, narrow(BF16{}, engine::load<vf>(x)));
-            store(pairs + kLanes, narrow(BF16{}, engine::load<vf>(x + kLanes)));
-            __builtin_memcpy(x, pairs, sizeof pairs);
-        } else {
-            to_own_order(x);
-        }
-    }
 
     // The kElements numbers at x.
     static void to_own_order(float* x) {
@@ -126,21 +100,6 @@ __attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int d
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; i++) acc[i] = vf{};
     const auto step = [&](int d, auto load_key) __attribute__((always_inline)) {
-        if constexpr (kDotsPairs<T>) {
-            vf row[kRows];
-#pragma GCC unroll 4
-            for (int r = 0; r < kRows; r++) row[r] = load<vf>(query + r * ldq + d);
-#pragma GCC unroll 16
-            for (int k = 0; k < kKeys; k++) {
-                const vf pairs = load_key(Row<T>::at(key[k], d)).pairs;
-#pragma GCC unroll 4
-                for (int r = 0; r < kRows; r++) {
-                    vf& sum = acc[r * kKeys + k];
-                    sum = DotOperand::madd(sum, row[r], pairs);
-                }
-            }
-            return;
-        }
         vf row[kRows][Piece::kVectors];
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; r++) {
