@@ -21,7 +21,10 @@ __all__ = ["add_sim_command", "report_lines"]
 # One chip of each generation, by the name that the library knows it by.
 _CHIPS = {"910b": "Ascend910B1", "950": "Ascend950DT_9581"}
 
-_MAKE = "import sys; from acl_attn.scenarios import SCENARIOS; SCENARIOS[sys.argv[1]]()"
+# This package, not one of that name in the working directory, which "" stands for.
+_START = "import sys; sys.path[:] = filter(None, sys.path); "
+_MAKE = _START + "from acl_attn.scenarios import SCENARIOS; SCENARIOS[sys.argv[1]]()"
+_RUN = _START + "from acl_attn.cli import main; sys.exit(main(['run', sys.argv[1]]))"
 
 
 def add_sim_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -71,9 +74,12 @@ def _run_apart(options: argparse.Namespace, report: Path) -> tuple[int, str]:
     if options.trace is not None:
         environment["ACL_ATTN_SIM_TRACE"] = str(options.trace)
     stored = options.call not in SCENARIOS
-    command = ["-m", "acl_attn", "run"] if stored else ["-c", _MAKE]
     done = subprocess.run(  # noqa: S603 - this interpreter and this package
-        [sys.executable, *command, options.call], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", _RUN if stored else _MAKE, options.call],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     lines = (done.stderr or done.stdout).strip().splitlines()
     return done.returncode, lines[-1] if lines else ""

@@ -280,6 +280,7 @@ stream = acl_attn.Device(0).create_stream()
 def enqueued():
     acl_attn.attention(q, k, v, stream=stream)
     stream.synchronize()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may have been told to ignore it
 started = threading.Event()
 def interrupt():
     started.wait()
