@@ -40,7 +40,7 @@ uint64_t LineSet::first_touch(const Region& region) {
                 auto bit = pages_[line / kLinesOfPage][line % kLinesOfPage];
                 if (bit) continue;
                 bit = true;
-                fresh += std::min(end, (line + 1) * kLine) - std::max(start, line * kLine);
+                fresh += kLine;
             }
         }
     }

@@ -37,7 +37,7 @@ const ChipFigures& chip_figures(Arch arch);
 // Which global memory has been touched before: the first read of a line comes from HBM, later ones from the L2 cache.
 class LineSet {
 public:
-    // Bytes of the region's lines that are touched for the first time, at most those of the region.
+    // Bytes of the region's lines that are touched for the first time: memory gives whole lines.
     uint64_t first_touch(const Region& region);
     uint64_t read_bytes() const { return read_bytes_; }  // of these, the ones that were read
 
