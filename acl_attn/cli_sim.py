@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .errors import invalid
 from .scenarios import SCENARIOS
 
 __all__ = ["add_sim_command", "report_lines"]
@@ -44,12 +45,14 @@ def add_sim_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _sim(options: argparse.Namespace) -> int:
+    if options.call not in SCENARIOS and not Path(options.call).is_file():
+        raise invalid("call", f"a file, or one of {', '.join(SCENARIOS)}", options.call)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report")
         status, problem = _run_apart(options, report)
         launches = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
     if status != 0 or not launches:
-        print(f"acl-attn sim: {problem or 'no kernel was launched'}", file=sys.stderr)
+        print(f"acl-attn sim: {problem.removeprefix('acl-attn run: ') or 'no kernel was launched'}", file=sys.stderr)
         return 1
     if options.json:
         print(json.dumps(launches, indent=2))

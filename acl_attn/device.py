@@ -87,7 +87,7 @@ class Device:
     @classmethod
     def _of(cls, target: int, device_id: int) -> Device:
         known = cls._known.get(device_key(target, device_id)) if device_id >= 0 else None
-        if known is not None:
+        if known is not None and known.id == device_id:  # the key of a number beyond all devices is another target's
             return known
         count = cls.count(NAMES[target])
         if not 0 <= device_id < count:

@@ -69,6 +69,9 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
             _run_unkept(call, queue, device)
             return
         prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)], current)
+        if lib.aclAttnGetSettings() != settings:  # another thread changed them: this one may be of either
+            _run_unkept(call, queue, device)
+            return
         kept.add(form, prepared)
     try:
         if queue == ffi.NULL:

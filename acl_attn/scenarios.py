@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,11 @@ _BLOCK = 128
 
 
 def _zeros(*shape: int) -> np.ndarray[Any, Any]:
-    return np.zeros(shape, np.float16)  # which takes no memory before somebody writes to it
+    # They take no memory before somebody writes to them. NPUs allocate at multiples of 512 bytes.
+    size = math.prod(shape)
+    room = np.zeros(size + 256, np.float16)
+    start = -room.ctypes.data % 512 // 2
+    return room[start : start + size].reshape(shape)
 
 
 def _paged() -> dict[str, Any]:

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
 import acl_attn
-from acl_attn import Device
+from acl_attn import Device, plan
 from acl_attn._lib import lib
 
 
@@ -234,3 +235,20 @@ def test_after_fork() -> None:
     if child == 0:
         os._exit(0 if (acl_attn.attention(*operands) == expected).all() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_an_executor_made_while_settings_change_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    operands, threads = arrays(), acl_attn.get_num_threads()
+    expected = once(*operands)
+
+    class Interrupted(plan.Prepared):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            acl_attn.set_num_threads(threads + 1)
+
+    monkeypatch.setattr(plan, "Prepared", Interrupted)
+    try:
+        np.testing.assert_array_equal(acl_attn.attention(*operands), expected)
+    finally:
+        acl_attn.set_num_threads(threads)
+    assert executors() == 0

@@ -21,6 +21,9 @@ def test_names_are_checked() -> None:
         acl_attn.use(3)  # type: ignore[arg-type]
     with pytest.raises(acl_attn.InvalidArgumentError, match=r"device_id: expected a device in 0\.\.0, got 7"):
         acl_attn.use("host", 7)
+    acl_attn.Device(0, "sim")
+    with pytest.raises(acl_attn.InvalidArgumentError, match=r"device_id: expected a device in 0\.\.0, got 65536"):
+        acl_attn.Device(1 << 16, "host")  # the key of the simulator's first
 
 
 def test_the_variable_and_use_choose_for_the_process(standin: StandIn) -> None:
