@@ -10,6 +10,21 @@ namespace {
 
 thread_local Unit* running = nullptr;
 
+void check_event(const Unit& unit, const char* api, int id, const char* name) {
+    if (id >= 0 && id < kEventIds) return;
+    unit.fault(api, std::string(name) + ": eventID: expected 0 to 7, got " + std::to_string(id));
+}
+
+Command flag_command(Command::Kind kind, Pipe target, int event, int id, const char* name) {
+    Command command;
+    command.kind = kind;
+    command.event = event;
+    command.id = id;
+    command.target = target;
+    command.name = name;
+    return command;
+}
+
 }  // namespace
 
 void set_running(Unit* unit) { running = unit; }
@@ -86,33 +101,19 @@ void Unit::scalar_access(const char* name, const Region& region) {
 void Unit::cache_clean(const char*) { state_->dirty.clear(); }
 
 void Unit::set_flag(Pipe source, Pipe target, int kind, int id, const char* name) {
-    if (id < 0 || id >= kEventIds)
-        fault("SetFlag", std::string(name) + ": eventID: expected 0 to 7, got " + std::to_string(id));
-    Command command;
-    command.kind = Command::Kind::set_flag;
-    command.event = kind;
-    command.id = id;
-    command.target = target;
-    command.name = name;
-    state_->enqueue(source, std::move(command));
+    check_event(*this, "SetFlag", id, name);
+    state_->enqueue(source, flag_command(Command::Kind::set_flag, target, kind, id, name));
 }
 
 void Unit::wait_flag(Pipe, Pipe target, int kind, int id, const char* name) {
-    if (id < 0 || id >= kEventIds)
-        fault("WaitFlag", std::string(name) + ": eventID: expected 0 to 7, got " + std::to_string(id));
+    check_event(*this, "WaitFlag", id, name);
     if (target == Pipe::s) {
         state_->wait_until(std::string("WaitFlag<") + name + ">(" + std::to_string(id) + ")",
                            [this, kind, id] { return state_->flags[kind][id].set; });
         state_->take(Pipe::s, kind, id);
         return;
     }
-    Command command;
-    command.kind = Command::Kind::wait_flag;
-    command.event = kind;
-    command.id = id;
-    command.target = target;
-    command.name = name;
-    state_->enqueue(target, std::move(command));
+    state_->enqueue(target, flag_command(Command::Kind::wait_flag, target, kind, id, name));
 }
 
 void Unit::barrier(Pipe pipe) {

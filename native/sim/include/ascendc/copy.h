@@ -40,6 +40,20 @@ struct RowCopy {
     Piece target() const { return {0, row_bytes, count, dst_step}; }
 };
 
+template <class Target, class Source>
+inline void issue_blocks(const char* name, Unit& unit, Pipe pipe, Path path, const Target& dst, const Source& src,
+                         const DataCopyParams& params) {
+    const RowCopy rows(params);
+    acl_attn::sim::issue(
+        unit, pipe, name,
+        [&](Operation& operation) {
+            rows.describe(operation, path);
+            reads(operation, src, rows.source());
+            writes(operation, dst, rows.target());
+        },
+        [=] { copy_rows(dst.data(), rows.dst_step, src.data(), rows.src_step, rows.count, rows.row_bytes); });
+}
+
 inline void check_block_count(const char* name, uint32_t count) {
     require(count >= 1 && count <= 4095, name, "blockCount: expected 1 to 4095");
 }
@@ -83,15 +97,8 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
         detail::require(dst.space() == (vector ? detail::Space::ub : detail::Space::l1), kName,
                         "dst: expected UB on a vector core and L1 on a cube core");
     }
-    const detail::RowCopy rows(repeatParams);
-    acl_attn::sim::issue(
-        unit, detail::Pipe::mte2, kName,
-        [&](detail::Operation& operation) {
-            rows.describe(operation, vector ? detail::Path::gm_to_ub : detail::Path::gm_to_l1);
-            detail::reads(operation, src, rows.source());
-            detail::writes(operation, dst, rows.target());
-        },
-        [=] { detail::copy_rows(dst.data(), rows.dst_step, src.data(), rows.src_step, rows.count, rows.row_bytes); });
+    detail::issue_blocks(kName, unit, detail::Pipe::mte2, vector ? detail::Path::gm_to_ub : detail::Path::gm_to_l1, dst,
+                         src, repeatParams);
 }
 
 template <class T>
@@ -112,15 +119,8 @@ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, cons
             vector ? src.space() == detail::Space::ub : src.space() == detail::Space::l1 && !detail::kIs3510, kName,
             "src: expected UB on a vector core; L1 on a cube core of dav-2201 only");
     }
-    const detail::RowCopy rows(repeatParams);
-    acl_attn::sim::issue(
-        unit, detail::Pipe::mte3, kName,
-        [&](detail::Operation& operation) {
-            rows.describe(operation, vector ? detail::Path::ub_to_gm : detail::Path::l1_to_gm);
-            detail::reads(operation, src, rows.source());
-            detail::writes(operation, dst, rows.target());
-        },
-        [=] { detail::copy_rows(dst.data(), rows.dst_step, src.data(), rows.src_step, rows.count, rows.row_bytes); });
+    detail::issue_blocks(kName, unit, detail::Pipe::mte3, vector ? detail::Path::ub_to_gm : detail::Path::l1_to_gm, dst,
+                         src, repeatParams);
 }
 
 template <class T>
@@ -144,15 +144,7 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
         detail::check_copy_address(kName, src.address(), true);
         detail::check_copy_address(kName, dst.address(), false);
     }
-    const detail::RowCopy rows(repeatParams);
-    acl_attn::sim::issue(
-        unit, pipe, kName,
-        [&](detail::Operation& operation) {
-            rows.describe(operation, path);
-            detail::reads(operation, src, rows.source());
-            detail::writes(operation, dst, rows.target());
-        },
-        [=] { detail::copy_rows(dst.data(), rows.dst_step, src.data(), rows.src_step, rows.count, rows.row_bytes); });
+    detail::issue_blocks(kName, unit, pipe, path, dst, src, repeatParams);
 }
 
 template <class T>
@@ -218,7 +210,7 @@ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
             for (uint32_t row = 0; row < count; row++) {
                 uint8_t* out = dst.data() + row * dst_step;
                 const uint8_t* in = src.data() + row * src_step;
-                uint8_t filler[sizeof(T)];
+                uint8_t filler[sizeof(T)] = {};
                 if (padParams.isPad) std::memcpy(filler, &padParams.paddingValue, sizeof filler);
                 else if (length >= sizeof(T)) std::memcpy(filler, in, sizeof filler);
                 for (uint64_t at = 0; at + sizeof(T) <= target; at += sizeof(T)) {
