@@ -21,6 +21,7 @@
 #include <immintrin.h>
 #endif
 
+#include "bench/bench.h"
 #include "engine/attention.h"
 
 namespace engine_bench {
@@ -82,77 +83,41 @@ double seconds_on_threads(int threads, Body body) {
 }
 
 #if defined(__x86_64__)
-// Chains, as many as hide the latency; they begin differently, or the compiler would make one of them. Each function
-// returns the multiply-adds of a call.
-#define ACL_ATTN_BENCH_CHAINS(vector, lanes, step)                                               \
-    vector acc[16];                                                                              \
-    for (int c = 0; c < 16; c++) acc[c] = vector{} + out[c];                                     \
-    for (int i = 0; i < 100000; i++) {                                                           \
-        _Pragma("GCC unroll 16") for (int c = 0; c < 16; c++) acc[c] = step;                     \
-    }                                                                                            \
-    for (int c = 0; c < 16; c++) out[c] = acc[c][0];                                             \
-    return 100000.0 * 16 * (lanes);
-__attribute__((target("avx512f,avx512bw,avx512bf16"), noinline)) inline double multiply_bf16(float* out) {
-    const __m512bh x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3c003c00));
-    ACL_ATTN_BENCH_CHAINS(__m512, 32, _mm512_dpbf16_ps(acc[c], x, x))
-}
-__attribute__((target("avx512f"), noinline)) inline double multiply_avx512(float* out) {
-    const __m512 x = _mm512_set1_ps(0.01f);
-    ACL_ATTN_BENCH_CHAINS(__m512, 16, _mm512_fmadd_ps(acc[c], x, x))
-}
-__attribute__((target("avx2,fma"), noinline)) inline double multiply_avx2(float* out) {
+constexpr double kMultiplyAddsOfCall = 100000.0 * 16 * 8;
+// So many multiply-adds. The sums begin differently, or the compiler would make one of them.
+__attribute__((target("avx2,fma"), noinline)) inline void multiply_avx2() {
     const __m256 x = _mm256_set1_ps(0.01f);
-    ACL_ATTN_BENCH_CHAINS(__m256, 8, _mm256_fmadd_ps(acc[c], x, x))
-}
-#undef ACL_ATTN_BENCH_CHAINS
-#endif
-
-// Multiply-adds of products of whole AMX registers, which the target in use must have been given.
-#if defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
-#define ACL_ATTN_BENCH_AMX
-__attribute__((target("amx-tile,amx-bf16"), noinline)) inline double multiply_amx(float*) {
-    struct {
-        uint8_t palette = 1, start_row = 0, reserved[14] = {};
-        uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-        uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-    } all;
-    __asm__ volatile("ldtilecfg %0" : : "m"(all));
-    for (int i = 0; i < 10000; i++) {
-        __asm__ volatile(
-            "tdpbf16ps %tmm6, %tmm4, %tmm0\n tdpbf16ps %tmm7, %tmm4, %tmm1\n"
-            "tdpbf16ps %tmm6, %tmm5, %tmm2\n tdpbf16ps %tmm7, %tmm5, %tmm3");
+    __m256 sums[16];
+    for (int c = 0; c < 16; c++) sums[c] = _mm256_set1_ps(static_cast<float>(c));
+    for (int i = 0; i < 100000; i++) {
+        _Pragma("GCC unroll 16") for (int c = 0; c < 16; c++) sums[c] = _mm256_fmadd_ps(sums[c], x, x);
     }
-    __asm__ volatile("tilerelease");
-    return 10000.0 * 4 * 16 * 16 * 32;
+    volatile float used = 0;
+    for (int c = 0; c < 16; c++) used = used + sums[c][0];
 }
 #endif
 
 // Multiply-adds a second, of the instruction that the target in use multiplies bf16 with. 0: not known here.
 inline double multiply_rate(int threads) {
-#if defined(__x86_64__)
     const std::string target = acl_attn::engine::target_name(acl_attn::engine::target_in_use());
-    const auto multiply =
-#ifdef ACL_ATTN_BENCH_AMX
-        target == "amx" ? multiply_amx :
+    const std::string wanted = target == "amx"                                     ? "bf16_amx"
+                               : target == "avx512_bf16"                           ? "bf16_dot"
+                               : target == "avx512" || target == "avx512_vnni"     ? "fp32_fma"
+                                                                                   : "";
+    for (int unit = 0; aclAttnBenchUnitName(unit) != nullptr; unit++) {
+        if (wanted == aclAttnBenchUnitName(unit)) return aclAttnBenchOperations(unit, threads, 0.1) / 2;
+    }
+#if defined(__x86_64__)
+    // The benchmark's library has only the widest unit of a kind, which on processors with AVX-512 is not this one.
+    if (target == "avx2") {
+        constexpr int kCalls = 20;
+        const double seconds = seconds_on_threads(threads, [](int) {
+            for (int i = 0; i < kCalls; i++) multiply_avx2();
+        });
+        return kCalls * kMultiplyAddsOfCall * threads / seconds;
+    }
 #endif
-        target == "avx512_bf16"                             ? multiply_bf16
-        : target == "avx512" || target == "avx512_vnni"     ? multiply_avx512
-        : target == "avx2"                                  ? multiply_avx2
-                                                            : nullptr;
-    if (multiply == nullptr) return 0;
-    double count = 0;
-    const double seconds = seconds_on_threads(threads, [&](int slot) {
-        float sink[16];
-        for (int c = 0; c < 16; c++) sink[c] = static_cast<float>(c);
-        double own = 0;
-        for (int i = 0; i < 20; i++) own += multiply(sink);
-        if (slot == 0) count = own;
-    });
-    return count * threads / seconds;
-#else
-    (void)threads;
     return 0;
-#endif
 }
 
 // Reads these in kStreams places in turns, each with lines asked for so many bytes before.

@@ -22,5 +22,5 @@ add_test(NAME engine_amx COMMAND engine_amx)
 # Not tests: they time the engine alone.
 foreach(bench engine full_quant sparse)
   add_executable(bench_${bench} ${CMAKE_CURRENT_LIST_DIR}/bench_${bench}.cpp)
-  target_link_libraries(bench_${bench} PRIVATE acl_attn_engine)
+  target_link_libraries(bench_${bench} PRIVATE acl_attn_engine acl_attn_bench)
 endforeach()

@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -21,12 +19,19 @@ import numpy as np
 
 import acl_attn
 from acl_attn._lib import lib
+from acl_attn.bench.overhead import EAGER_US, IMPORT_MS, PHASE_ONE_US, RUN_US, import_seconds
 from acl_attn.ops.attention_call import prepare
 from acl_attn.ops.feature_arguments import Features
 from acl_attn.prepared import phase_one
 from acl_attn.tensor import HandleSet, as_tensor
 
-GOALS = {"plan.run": 3.0, "sparse_plan.run": 3.0, "attention": 12.0, "phase one": 10.0, "import": 100_000.0}
+GOALS = {
+    "plan.run": RUN_US,
+    "sparse_plan.run": RUN_US,
+    "attention": EAGER_US,
+    "phase one": PHASE_ONE_US,
+    "import": IMPORT_MS * 1e3,
+}
 _PLAIN = ("layout", "num_heads", "num_kv_heads", "q_lengths", "kv_lengths", "mask", "window", "scale", "block_table",
           "block_size", "inner_precise")  # fmt: skip
 
@@ -45,14 +50,6 @@ def median_us(call: Callable[[], object], budget: float) -> float:
     return statistics.median(samples) * 1e6
 
 
-def import_us() -> float:
-    """Median time that importing the package takes where NumPy is there already."""
-    program = "import time, numpy; start = time.perf_counter(); import acl_attn; print(time.perf_counter() - start)"
-    command, folder = [sys.executable, "-c", program], Path(acl_attn.__file__).parents[1]  # not a checkout's
-    runs = [subprocess.run(command, capture_output=True, check=True, cwd=folder) for _ in range(5)]
-    return statistics.median(float(run.stdout) for run in runs) * 1e6
-
-
 def phase_one_call(x: np.ndarray) -> Callable[[], None]:
     """Phase one alone, rules included, and the executor's end."""
     call = prepare(x, x, x, wants_lse=False, features=Features(), **dict.fromkeys(_PLAIN))  # type: ignore[arg-type]
@@ -64,7 +61,7 @@ def phase_one_call(x: np.ndarray) -> Callable[[], None]:
 def measure(budget: float = 0.5) -> dict[str, float]:
     """Medians in microseconds by name; those of `GOALS` and some for comparison."""
     acl_attn.set_num_threads(1)
-    return dict(_measured(budget)) | {"import": import_us()}
+    return dict(_measured(budget)) | {"import": import_seconds() * 1e6}
 
 
 def _measured(budget: float) -> Iterator[tuple[str, float]]:
