@@ -71,7 +71,7 @@ class Device:
 
     __slots__ = ("_key", "_profile")
 
-    _known: ClassVar[dict[int, Device]] = {}
+    _known: ClassVar[dict[tuple[int, int], Device]] = {}  # by target and number
     _key: int
     _profile: str | None  # of targets whose library has no rules
 
@@ -86,8 +86,8 @@ class Device:
 
     @classmethod
     def _of(cls, target: int, device_id: int) -> Device:
-        known = cls._known.get(device_key(target, device_id)) if device_id >= 0 else None
-        if known is not None and known.id == device_id:  # the key of a number beyond all devices is another target's
+        known = cls._known.get((target, device_id))
+        if known is not None:
             return known
         count = cls.count(NAMES[target])
         if not 0 <= device_id < count:
@@ -97,7 +97,7 @@ class Device:
         device._profile = None
         if target == NPU and "ACL_ATTN_PROFILE" not in os.environ:
             device.profile = profile_of_chip(device.name)
-        return cls._known.setdefault(device._key, device)
+        return cls._known.setdefault((target, device_id), device)
 
     @staticmethod
     def count(target: str | None = None) -> int:

@@ -63,16 +63,15 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     settings = lib.aclAttnGetSettings()
     form = (current, call.operator.name, settings, *arguments)
     prepared = kept.take(form)
+    # Without settings the library does not tell what else its executors depend on.
+    if prepared is None and settings and kept.is_worth_keeping(form):
+        made = Prepared(call, [Slot(*place) for place in outline.places(arguments)], current)
+        if lib.aclAttnGetSettings() == settings:  # else another thread changed them: it may be of either
+            kept.add(form, made)
+            prepared = made
     if prepared is None:
-        # Without settings the library does not tell what else its executors depend on.
-        if not settings or not kept.is_worth_keeping(form):
-            _run_unkept(call, queue, device)
-            return
-        prepared = Prepared(call, [Slot(*place) for place in outline.places(arguments)], current)
-        if lib.aclAttnGetSettings() != settings:  # another thread changed them: this one may be of either
-            _run_unkept(call, queue, device)
-            return
-        kept.add(form, prepared)
+        _run_unkept(call, queue, device)
+        return
     try:
         if queue == ffi.NULL:
             workspace = workspace_cache.borrow(prepared.workspace_bytes)
