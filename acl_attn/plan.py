@@ -21,13 +21,14 @@ from ._inflight import Keeping
 from ._lib import ffi, lib
 from ._process import borrowed_device, is_current, on_device, regain_device, reset_after_fork, use_device
 from ._targets import NAMES, OWN_MEMORY, has_own_memory, target_number
-from .device import StreamLike, device_of, stream_pointer
 from .errors import AclAttnError, ClosedError, described, error, invalid
+from .handle_set import HandleSet, Outline
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
 from .placed import PlacedPrepared, new_buffer, run_placed
 from .prepared import Call, Kept, Prepared, Slot, max_workspace, phase_one
 from .staging import is_programs
-from .tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor, check_device, pointer_as_planned
+from .streams import StreamLike, device_of, stream_pointer
+from .tensor import ArrayLike, Tensor, as_tensor, check_device, pointer_as_planned
 
 __all__ = ["OperatorPlan", "kept", "run_once", "workspace_cache"]
 

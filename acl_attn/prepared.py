@@ -15,7 +15,7 @@ from ._handles import destroy
 from ._lib import ffi, lib
 from ._process import on_device
 from .errors import UnsupportedError, check, compose, error
-from .tensor import HandleSet, Outline
+from .handle_set import HandleSet, Outline
 
 __all__ = [
     "Call",

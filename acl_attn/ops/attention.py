@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._lib import ffi
-from ..device import Device, StreamLike, device_id
+from ..device import Device, device_id
 from ..errors import invalid, type_name
 from ..kvcache.pairs import QuantizedKV
 from ..lengths import LengthsLike
@@ -19,6 +19,7 @@ from ..lse import LSE
 from ..masks import Mask
 from ..plan import OperatorPlan, run_once
 from ..prepared import Slot
+from ..streams import StreamLike
 from ..tensor import (
     ArrayLike,
     Spec,
