@@ -32,6 +32,8 @@ __all__ = [
     "as_tensor_or_placeholder",
     "byte_span",
     "check_device",
+    "dense_form",
+    "dense_pointers",
     "element_span",
     "form_of",
     "output_pointer",
@@ -360,10 +362,36 @@ def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, d
     return tensor
 
 
+Form: TypeAlias = "tuple[tuple[int, ...], DType]"  # shape and dtype
+
+
+def dense_form(tensors: Sequence[Tensor]) -> tuple[Form, ...]:
+    """Give what `dense_pointers` compares; nothing if one of them is not dense."""
+    if any(tensor.strides is not None for tensor in tensors):
+        return ()
+    return tuple((tensor._items, tensor.dtype) for tensor in tensors)
+
+
+def dense_pointers(arrays: Sequence[Any], forms: tuple[Form, ...]) -> list[ffi.CData] | None:
+    """Give the addresses of NumPy arrays of these forms; None if one of them is something else. The pointers keep them.
+
+    On the path of every run: one call for all of them, and no questions that have a quicker answer.
+    """
+    pointers = []
+    for array, form in zip(arrays, forms):  # noqa: B905 - as many, or no forms at all
+        if type(array) is not _ndarray or (array.shape, array.dtype) != form:
+            return None
+        try:
+            pointers.append(_from_buffer(array))
+        except (BufferError, ValueError):
+            return None
+    return pointers or None
+
+
 def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor, device: int) -> ffi.CData:
     """Give the address of an operand that must have the planned shape, dtype and strides.
 
-    The pointer keeps an array's memory, but not a tensor's owner. On the path of every run, so NumPy arrays go by.
+    The pointer keeps an array's memory, but not a tensor's owner.
     """
     if (
         type(value) is _ndarray
@@ -396,9 +424,9 @@ def _pointer_for(tensor: Tensor, parameter: str, device: int) -> ffi.CData:
 
 def output_pointer(value: ArrayLike, parameter: str, spec: Spec, device: int) -> ffi.CData:
     """Give the address of an output; otherwise as `pointer_as_planned`."""
-    if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype and value.flags.writeable:
+    if type(value) is _ndarray and (value.shape, value.dtype) == (spec.shape, spec.dtype):
         try:
-            return _from_buffer(value)
+            return _from_buffer(value, require_writable=True)
         except (BufferError, ValueError):
             pass
     return _pointer_for(as_output(value, parameter, spec.shape, spec.dtype), parameter, device)

@@ -52,6 +52,7 @@ LAYERS = (
     ("ops.full_quant", "ops.sparse_signatures", "ops.describe_metadata"),
     ("ops.feature_arguments", "ops.fia_arguments"),
     ("ops.attention_call", "ops.sparse_arguments", "env"),
+    ("ops.repeats",),
     ("ops.attention", "ops.fused_infer_attention_score"),
     ("ops.sparse_plan", "ops.sparse_flash_mla", "ops.kv_quant_sparse_attn_sharedkv"),
     ("report",),
