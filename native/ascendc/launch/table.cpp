@@ -80,6 +80,7 @@ const char* name_of(TileSize size) {
         case TileSize::narrow: return "keys up to 192 channels (rope included), values up to 128";
         case TileSize::wide: return "keys up to 576 channels (rope included), values up to 512";
         case TileSize::latent: return "keys up to 576 channels, values their first channels, up to 512";
+        case TileSize::shared: return "rows of 512 channels that are key and value";
     }
     return "";
 }
