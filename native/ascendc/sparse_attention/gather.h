@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vector cores bring the rows of a step together in a slot of the core's part of GM, in the order of its columns.
+#pragma once
+
+#include "ascendc/sparse_attention/packed_rows.h"
+#include "ascendc/sparse_attention/traits.h"
+#include "ascendc/tile/shared/events.h"
+#include "ascendc/tile/shared/handoff.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+// A bit for each of a step's columns.
+struct ColumnBits {
+    uint64_t words[kKeysOfStep / 64];
+
+    __aicore__ inline bool Has(int32_t column) const { return (words[column / 64] >> (column % 64) & 1) != 0; }
+    __aicore__ inline void Add(int32_t column) { words[column / 64] |= uint64_t{1} << (column % 64); }
+    __aicore__ inline bool IsEmpty() const { return (words[0] | words[1]) == 0; }
+};
+
+template <class Traits>
+class RowGather {
+    using Element = typename Traits::Element;
+    using Stored = typename Traits::Stored;
+    using Item = typename Traits::Item;
+
+public:
+    __aicore__ inline void Begin() {
+        buffers_.Prime();
+        Fill(Ub<float>(Traits::kUbZero, Traits::kZeroBytes / sizeof(float)), 0.0f, Traits::kZeroBytes / sizeof(float));
+        Order<AscendC::HardEvent::V_MTE3, 1>();
+    }
+    __aicore__ inline void End() { buffers_.Drain(); }
+
+    // The columns of the step that nobody sees: entries behind the end of the list, and those passed over.
+    __aicore__ inline ColumnBits Hidden(const Step& step, const Item& item) {
+        ColumnBits hidden = {};
+        const Stream& stream = item.streams[step.range];
+        if (stream.list == 0) return hidden;
+        if (step.key == item.key_begin[step.range]) has_ended_ = HasEnd(stream, step.key);
+        for (int32_t column = 0; column < step.keys; ++column) {
+            const int64_t row = has_ended_ ? -1 : stream.Entry(step.key + column);
+            has_ended_ = row < 0;
+            if (row < 0 || row >= stream.visible) hidden.Add(column);
+        }
+        return hidden;
+    }
+
+    // Columns `share` of the step, to rows of the slot at `to`. Hidden ones become 0: they are multiplied by
+    // probabilities of 0.
+    __aicore__ inline void Take(const Step& step, const Item& item, const ColumnBits& hidden, RowShare share,
+                                uint64_t to) {
+        // What was in the slot has been read when vector cores have seen that step's products.
+        Order<AscendC::HardEvent::V_MTE2, 3>();
+        const Stream& stream = item.streams[step.range];
+        const int32_t end = share.begin + share.rows;
+        int32_t buffered = 0;
+        for (int32_t column = share.begin; column < end;) {
+            if (hidden.Has(column)) {
+                Flush(column, &buffered, to);
+                const AscendC::LocalTensor<Element> zeros = Ub<Element>(Traits::kUbZero, Traits::kDim);
+                UbToGm(SlotRow(to, column), zeros, 1, Traits::kDim, Traits::kDim, Traits::kDim);
+                ++column;
+                continue;
+            }
+            const KeyRun run = NextRun(stream, item, step, hidden, column, Min(Traits::kGatherRows - buffered, end - column));
+            if (buffered == 0) buffers_.WaitFree(buffer_);
+            const bool fits = run.stride * static_cast<int64_t>(sizeof(Stored)) < kMaxCopyStrideBytes;
+            const int32_t count = fits ? run.count : 1;
+            GmToUb(Buffer()[static_cast<uint32_t>(buffered * Traits::kStoredColumns)], Gm<Stored>(run.address), count,
+                   Traits::kStoredColumns, count == 1 ? Traits::kStoredColumns : run.stride, Traits::kStoredColumns);
+            buffered += count;
+            column += count;
+            if (buffered == Traits::kGatherRows) Flush(column, &buffered, to);
+        }
+        Flush(end, &buffered, to);
+    }
+
+private:
+    // Whether -1 ends the list before entry `before`, which is not the first where the list is split among items.
+    __aicore__ static inline bool HasEnd(const Stream& stream, int64_t before) {
+        for (int64_t entry = 0; entry < before; ++entry) {
+            if (stream.Entry(entry) < 0) return true;
+        }
+        return false;
+    }
+
+    // Columns whose rows lie behind one another, from `column` on, at most `most`.
+    __aicore__ inline KeyRun NextRun(const Stream& stream, const Item& item, const Step& step,
+                                     const ColumnBits& hidden, int32_t column, int32_t most) const {
+        if (stream.list == 0) return item.RunAt(step.range, step.key + column, most);
+        const int64_t row = stream.Entry(step.key + column);
+        int32_t count = 1;
+        while (count < most && !hidden.Has(column + count) && stream.Entry(step.key + column + count) == row + count) {
+            ++count;
+        }
+        return item.RunAt(step.range, row, count);
+    }
+
+    __aicore__ inline AscendC::LocalTensor<Stored> Buffer() const {
+        constexpr uint32_t kBytes = Traits::kGatherRows * Traits::kStoredBytes;
+        return Ub<Stored>(Traits::kUbGather + static_cast<uint32_t>(buffer_) * kBytes,
+                          Traits::kGatherRows * Traits::kStoredColumns);
+    }
+
+    __aicore__ static inline AscendC::GlobalTensor<Element> SlotRow(uint64_t to, int32_t column) {
+        return Gm<Element>(to)[static_cast<uint64_t>(column * Traits::kDim)];
+    }
+
+    // Rows in the buffer become those of the columns before `end`.
+    __aicore__ inline void Flush(int32_t end, int32_t* buffered, uint64_t to) {
+        if (*buffered == 0) return;
+        buffers_.SetReady(buffer_);
+        buffers_.WaitReady(buffer_);
+        const AscendC::GlobalTensor<Element> rows = SlotRow(to, end - *buffered);
+        if constexpr (Traits::kIsPacked) {
+            UnpackRows<Traits>(rows, Buffer(), *buffered);
+        } else {
+            UbToGm(rows, Buffer(), *buffered, Traits::kDim, Traits::kDim, Traits::kDim);
+        }
+        buffers_.SetFree(buffer_);
+        buffer_ = 1 - buffer_;
+        *buffered = 0;
+    }
+
+    int32_t buffer_ = 0;
+    bool has_ended_ = false;
+    EventRing<AscendC::HardEvent::MTE2_MTE3, AscendC::HardEvent::MTE3_MTE2, 0, 2> buffers_;
+};
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc

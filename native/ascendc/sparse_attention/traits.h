@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// An instantiation of the sparse kernels: flash attention's with the tile for shared rows, and what is its own.
+#pragma once
+
+#include <type_traits>
+
+#include "ascendc/flash_attention/traits.h"
+#include "ascendc/sparse_attention/streams.h"
+
+namespace acl_attn::ascendc {
+inline namespace ACL_ATTN_KERNEL_ARCH {
+
+// `Row`: what a row is stored in: `Element`, or the type of a packed row's codes.
+template <class ElementT, class RowT>
+struct SparseTraits : Traits<ElementT, ElementT, TileSize::shared> {
+    using Base = Traits<ElementT, ElementT, TileSize::shared>;
+    using Row = RowT;
+    static constexpr bool kIsSparse = true;
+    static constexpr bool kIsPacked = !kIsSame<ElementT, RowT>;
+    using Params = SparseAttentionParams;
+    using Item = SparseItem<kIsPacked ? 1 : sizeof(ElementT), kIsPacked>;
+    static constexpr ScaleType kSinkType = ScaleType::f32;
+    static constexpr float kEmptyLse = 0.0f;
+    __aicore__ static inline const FlashAttentionParams& Rows(const Params& params) { return params.rows; }
+
+    // --- UB for rows on their way: what flash attention has for bias and mask, and the rest.
+    using Stored = std::conditional_t<kIsPacked, uint8_t, ElementT>;
+    static constexpr int32_t kStoredColumns = kIsPacked ? formats::kPackedRow.bytes : Base::kDim;
+    static constexpr uint32_t kStoredBytes = kStoredColumns * sizeof(Stored);
+    static constexpr uint32_t kZeroBytes = Base::kDim * sizeof(ElementT);
+    static constexpr uint32_t kUbZero = Base::kUbAux;
+    static constexpr uint32_t kUbGather = kUbZero + kZeroBytes;
+    static constexpr int32_t kMostGathered = static_cast<int32_t>((kUbBytes - kUbGather) / 2 / kStoredBytes);
+    static constexpr int32_t kGatherRows = kMostGathered < 32 ? kMostGathered : 32;  // of each of two buffers
+    static_assert(kGatherRows >= 8, "copies are long enough to hide their start");
+
+    // --- GM: a slot of gathered rows for each step alive
+    static constexpr uint32_t kGmEnd = Base::kGmKeys + kStepsAlive * Base::kKeyBytes;
+    static_assert(kGmEnd <= sparse_core_bytes(), "the launch sets enough aside");
+    static_assert(Base::kDim == Base::kDimV && Base::kValueIsKey, "rows are keys and values");
+};
+
+}  // namespace ACL_ATTN_KERNEL_ARCH
+}  // namespace acl_attn::ascendc
