@@ -16,7 +16,6 @@ inline namespace ACL_ATTN_KERNEL_ARCH {
 struct ColumnBits {
     uint64_t words[kKeysOfStep / 64];
 
-    __aicore__ inline bool Has(int32_t column) const { return (words[column / 64] >> (column % 64) & 1) != 0; }
     __aicore__ inline void Add(int32_t column) { words[column / 64] |= uint64_t{1} << (column % 64); }
     __aicore__ inline bool IsEmpty() const { return (words[0] | words[1]) == 0; }
 };
@@ -26,6 +25,7 @@ class RowGather {
     using Element = typename Traits::Element;
     using Stored = typename Traits::Stored;
     using Item = typename Traits::Item;
+    static constexpr int32_t kNoRow = -1;
 
 public:
     __aicore__ inline void Begin() {
@@ -35,41 +35,47 @@ public:
     }
     __aicore__ inline void End() { buffers_.Drain(); }
 
-    // The columns of the step that nobody sees: entries behind the end of the list, and those passed over.
-    __aicore__ inline ColumnBits Hidden(const Step& step, const Item& item) {
+    // Reads the step's part of the list. The result: columns that nobody sees, entries behind the end of the list and
+    // those passed over.
+    __aicore__ inline ColumnBits Read(const Step& step, const Item& item) {
         ColumnBits hidden = {};
         const Stream& stream = item.streams[step.range];
         if (stream.list == 0) return hidden;
         if (step.key == item.key_begin[step.range]) has_ended_ = HasEnd(stream, step.key);
         for (int32_t column = 0; column < step.keys; ++column) {
-            const int64_t row = has_ended_ ? -1 : stream.Entry(step.key + column);
+            const int32_t row = has_ended_ ? kNoRow : stream.Entry(step.key + column);
             has_ended_ = row < 0;
-            if (row < 0 || row >= stream.visible) hidden.Add(column);
+            rows_[column] = row < stream.visible ? row : kNoRow;
+            if (rows_[column] < 0) hidden.Add(column);
         }
         return hidden;
     }
 
-    // Columns `share` of the step, to rows of the slot at `to`. Hidden ones become 0: they are multiplied by
-    // probabilities of 0.
-    __aicore__ inline void Take(const Step& step, const Item& item, const ColumnBits& hidden, RowShare share,
-                                uint64_t to) {
+    // Columns `share` of the step, which was read last, to rows of the slot at `to`. Hidden ones become 0: they are
+    // multiplied by probabilities of 0.
+    __aicore__ inline void Take(const Step& step, const Item& item, RowShare share, uint64_t to) {
         // What was in the slot has been read when vector cores have seen that step's products.
         Order<AscendC::HardEvent::V_MTE2, 3>();
         const Stream& stream = item.streams[step.range];
         const int32_t end = share.begin + share.rows;
         int32_t buffered = 0;
         for (int32_t column = share.begin; column < end;) {
-            if (hidden.Has(column)) {
+            const int32_t most = Min(Traits::kGatherRows - buffered, end - column);
+            KeyRun run;
+            if (stream.list == 0) {
+                run = item.RunAt(step.range, step.key + column, most);
+            } else if (rows_[column] >= 0) {
+                run = item.RunAt(step.range, rows_[column], Neighbours(column, most));
+            } else {
                 Flush(column, &buffered, to);
                 const AscendC::LocalTensor<Element> zeros = Ub<Element>(Traits::kUbZero, Traits::kDim);
                 UbToGm(SlotRow(to, column), zeros, 1, Traits::kDim, Traits::kDim, Traits::kDim);
                 ++column;
                 continue;
             }
-            const KeyRun run = NextRun(stream, item, step, hidden, column, Min(Traits::kGatherRows - buffered, end - column));
+            const bool is_alone = run.stride * static_cast<int64_t>(sizeof(Stored)) > kMaxCopyStrideBytes;
+            const int32_t count = is_alone ? 1 : run.count;
             if (buffered == 0) buffers_.WaitFree(buffer_);
-            const bool fits = run.stride * static_cast<int64_t>(sizeof(Stored)) < kMaxCopyStrideBytes;
-            const int32_t count = fits ? run.count : 1;
             GmToUb(Buffer()[static_cast<uint32_t>(buffered * Traits::kStoredColumns)], Gm<Stored>(run.address), count,
                    Traits::kStoredColumns, count == 1 ? Traits::kStoredColumns : run.stride, Traits::kStoredColumns);
             buffered += count;
@@ -88,16 +94,11 @@ private:
         return false;
     }
 
-    // Columns whose rows lie behind one another, from `column` on, at most `most`.
-    __aicore__ inline KeyRun NextRun(const Stream& stream, const Item& item, const Step& step,
-                                     const ColumnBits& hidden, int32_t column, int32_t most) const {
-        if (stream.list == 0) return item.RunAt(step.range, step.key + column, most);
-        const int64_t row = stream.Entry(step.key + column);
+    // Columns from `column` on, at most `most`, whose rows follow one another.
+    __aicore__ inline int32_t Neighbours(int32_t column, int32_t most) const {
         int32_t count = 1;
-        while (count < most && !hidden.Has(column + count) && stream.Entry(step.key + column + count) == row + count) {
-            ++count;
-        }
-        return item.RunAt(step.range, row, count);
+        while (count < most && rows_[column + count] == rows_[column] + count) ++count;
+        return count;
     }
 
     __aicore__ inline AscendC::LocalTensor<Stored> Buffer() const {
@@ -128,6 +129,7 @@ private:
 
     int32_t buffer_ = 0;
     bool has_ended_ = false;
+    int32_t rows_[kKeysOfStep];  // that a list names; kNoRow: hidden
     EventRing<AscendC::HardEvent::MTE2_MTE3, AscendC::HardEvent::MTE3_MTE2, 0, 2> buffers_;
 };
 

@@ -26,8 +26,8 @@ public:
 
     // `share`: of the step's columns; `to`: the step's slot in GM.
     __aicore__ inline void Gather(const Step& step, const Item& item, RowShare share, uint64_t to) {
-        hidden_[step.key_slot] = gather_.Hidden(step, item);
-        gather_.Take(step, item, hidden_[step.key_slot], share, to);
+        hidden_[step.key_slot] = gather_.Read(step, item);
+        gather_.Take(step, item, share, to);
     }
 
     // `share`: of the item's rows.
