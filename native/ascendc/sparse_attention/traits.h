@@ -4,10 +4,9 @@
 // An instantiation of the sparse kernels: flash attention's with the tile for shared rows, and what is its own.
 #pragma once
 
-#include <type_traits>
-
 #include "ascendc/flash_attention/traits.h"
 #include "ascendc/sparse_attention/streams.h"
+#include "formats/packed_row.h"
 
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
@@ -25,15 +24,16 @@ struct SparseTraits : Traits<ElementT, ElementT, TileSize::shared> {
     static constexpr float kEmptyLse = 0.0f;
     __aicore__ static inline const FlashAttentionParams& Rows(const Params& params) { return params.rows; }
 
-    // --- UB for rows on their way: what flash attention has for bias and mask, and the rest.
-    using Stored = std::conditional_t<kIsPacked, uint8_t, ElementT>;
+    // --- UB for rows on their way, where flash attention has bias and mask, and behind: a row of zeros, two buffers of
+    // stored rows and, if those are packed, two of unpacked ones.
     static constexpr int32_t kStoredColumns = kIsPacked ? formats::kPackedRow.bytes : Base::kDim;
-    static constexpr uint32_t kStoredBytes = kStoredColumns * sizeof(Stored);
-    static constexpr uint32_t kZeroBytes = Base::kDim * sizeof(ElementT);
+    static constexpr uint32_t kStoredBytes = kStoredColumns * sizeof(Row);
+    static constexpr uint32_t kRowBytes = Base::kDim * sizeof(ElementT);
     static constexpr uint32_t kUbZero = Base::kUbAux;
-    static constexpr uint32_t kUbGather = kUbZero + kZeroBytes;
-    static constexpr int32_t kMostGathered = static_cast<int32_t>((kUbBytes - kUbGather) / 2 / kStoredBytes);
-    static constexpr int32_t kGatherRows = kMostGathered < 32 ? kMostGathered : 32;  // of each of two buffers
+    static constexpr uint32_t kUbStored = kUbZero + kRowBytes;
+    static constexpr int32_t kGatherRows =
+        static_cast<int32_t>((kUbBytes - kUbStored) / 2 / (kStoredBytes + (kIsPacked ? kRowBytes : 0)));  // of a buffer
+    static constexpr uint32_t kUbUnpacked = kUbStored + 2 * kGatherRows * kStoredBytes;
     static_assert(kGatherRows >= 8, "copies are long enough to hide their start");
 
     // --- GM: a slot of gathered rows for each step alive
