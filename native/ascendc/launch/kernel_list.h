@@ -19,9 +19,7 @@
     ACL_ATTN_FA_STORED_AS(use, 3510, hif8) ACL_ATTN_FA_STORED_AS(use, 3510, f4_e2m1)
 #define ACL_ATTN_FA_EACH(use) ACL_ATTN_FA_EACH_2201(use) ACL_ATTN_FA_EACH_3510(use)
 
-// Those of sparse attention (sparse_attention/entry_*.cpp): use(architecture, element, stored rows).
-#define ACL_ATTN_SPARSE_EACH_2201(use) use(2201, bf16, plain) use(2201, f16, plain)
-#define ACL_ATTN_SPARSE_EACH_3510(use)                    \
-    use(3510, bf16, plain) use(3510, f16, plain)          \
-    use(3510, bf16, packed_e4m3) use(3510, bf16, packed_hif8)
+// Those of sparse attention (sparse_attention/entry.cpp): use(architecture, element, type of a row's numbers).
+#define ACL_ATTN_SPARSE_EACH_2201(use) use(2201, bf16, bf16) use(2201, f16, f16)
+#define ACL_ATTN_SPARSE_EACH_3510(use) use(3510, bf16, bf16) use(3510, f16, f16)
 #define ACL_ATTN_SPARSE_EACH(use) ACL_ATTN_SPARSE_EACH_2201(use) ACL_ATTN_SPARSE_EACH_3510(use)

@@ -6,29 +6,21 @@
 
 #include "ascendc/launch/kernel_list.h"
 #include "ascendc/launch/table.h"
+#include "engine/sparse_blocks.h"
 
-#define ACL_ATTN_SPARSE_DECLARE(arch, element, rows) \
-    extern "C" void acl_attn_sparse_##arch##_##element##_##rows(acl_attn::ascendc::SparseAttentionParams params);
+#define ACL_ATTN_SPARSE_DECLARE(arch, element, row) \
+    extern "C" void acl_attn_sparse_##arch##_##element##_##row(acl_attn::ascendc::SparseAttentionParams params);
 ACL_ATTN_SPARSE_EACH(ACL_ATTN_SPARSE_DECLARE)
 
 namespace acl_attn::ascendc {
 namespace {
 
 using engine::SparseProblem;
-using engine::SparseRows;
 
-#define ACL_ATTN_SPARSE_INSTANTIATION(arch, element, rows)                                       \
-    {"acl_attn_sparse_" #arch "_" #element "_" #rows, arch, engine::Dtype::element, StoredRows::rows, \
-     acl_attn_sparse_##arch##_##element##_##rows},
+#define ACL_ATTN_SPARSE_INSTANTIATION(arch, element, row)                                                   \
+    {"acl_attn_sparse_" #arch "_" #element "_" #row, arch, engine::Dtype::element, engine::Dtype::row,      \
+     acl_attn_sparse_##arch##_##element##_##row},
 constexpr SparseInstantiation kSparseInstantiations[] = {ACL_ATTN_SPARSE_EACH(ACL_ATTN_SPARSE_INSTANTIATION)};
-
-StoredRows stored_rows(SparseRows rows) {
-    switch (rows) {
-        case SparseRows::packed_e4m3: return StoredRows::packed_e4m3;
-        case SparseRows::packed_hif8: return StoredRows::packed_hif8;
-        default: return StoredRows::plain;
-    }
-}
 
 bool is_far_apart(const SparseProblem& p) {
     return std::max({p.out.head_stride, p.out.token_stride, p.lse.head_stride, p.lse.token_stride, p.ori.row_stride,
@@ -42,11 +34,11 @@ const SparseInstantiation* find_instantiation(const SparseProblem& p, int32_t ar
         *lacking = "rows this far apart";
         return nullptr;
     }
-    const StoredRows rows = stored_rows(p.rows);
+    const engine::Dtype row = engine::type_in_rows(p);
     for (const SparseInstantiation& one : kSparseInstantiations) {
-        if (one.architecture == architecture && one.element == p.dtype && one.rows == rows) return &one;
+        if (one.architecture == architecture && one.element == p.dtype && one.row == row) return &one;
     }
-    *lacking = "packed rows on dav-" + std::to_string(architecture) + ", whose vector unit has no such conversions";
+    *lacking = "packed rows on dav-" + std::to_string(architecture);
     return nullptr;
 }
 

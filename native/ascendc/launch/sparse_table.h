@@ -16,7 +16,7 @@ struct SparseInstantiation {
     const char* name;
     int32_t architecture;
     engine::Dtype element;  // of query and output
-    StoredRows rows;
+    engine::Dtype row;      // of a row's numbers, of a packed row's codes
     void (*kernel)(SparseAttentionParams);
 };
 
