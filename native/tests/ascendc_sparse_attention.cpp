@@ -5,6 +5,7 @@
 // and the host engine. A case without an instantiation has to be refused.
 #include "ascendc/launch/sim_settings.h"
 #include "ascendc/launch/sparse_attention.h"
+#include "ascendc/launch/sparse_schedule.h"
 #include "ascendc_support.h"
 #include "engine_sparse_problem.h"
 
@@ -283,6 +284,32 @@ void orders() {
     }
 }
 
+// What the shares say of the core that an item is on: rows, part of the columns, and half of the heads.
+void check_cores(const SparseSpec& spec, const SparseData& data, const Chip& chip, const SparseShares& all) {
+    using namespace acl_attn::ascendc;
+    const SparseLaid laid(spec, data);
+    const SparseSchedule schedule = make_schedule(laid.problem, laid.sequences.data(),
+                                                  static_cast<int64_t>(laid.sequences.size()), &all, chip);
+    int32_t on_cores = 0;
+    for (int32_t core = 0; core < schedule.cores; core++) {
+        const size_t first = static_cast<size_t>(schedule.core_items[static_cast<size_t>(core)]);
+        const size_t end = static_cast<size_t>(schedule.core_items[static_cast<size_t>(core) + 1]);
+        on_cores += end > first;
+        for (size_t i = first; i < end; i++) {
+            const int64_t* item = schedule.items.data() + i * kSparseItemWords;
+            const int64_t row = (item[kSparseItemRowBegin] + item[kSparseItemRowEnd] - 1) / 2;
+            const bool is_second_half = row % spec.heads >= spec.heads / 2;
+            expect(std::any_of(all.begin(), all.end(),
+                               [&](const SparseShare& s) {
+                                   return s.sequence == item[kSparseItemSequence] && s.row_begin <= row &&
+                                          row < s.row_end && s.core + (s.copies > 1 && is_second_half) == core;
+                               }) || item[kSparseItemSequence] == 3,
+                   chip_name(spec, chip) + ": an item on the wrong core");
+        }
+    }
+    expect(schedule.is_by_shares && on_cores == (spec.cmp_topk > 0 ? 4 : 3), chip_name(spec, chip) + ": cores in use");
+}
+
 // Nor does who does what. Shares that are for more cores than the chip has are passed over.
 void shares() {
     for (const int64_t topk : {0, 60}) {
@@ -303,6 +330,7 @@ void shares() {
         all[0].block_end = all[1].block_begin = 2;
         all[1].block_end = 5;
         for_each_chip([&](const Chip& chip) {
+            check_cores(spec, data, {chip.architecture, 7}, all);
             const Result want = result_on(chip, spec, data);
             for (const int32_t cores : {7, 5}) {
                 expect(is_same(result_on({chip.architecture, cores}, spec, data, &all), want),
