@@ -18,7 +18,7 @@
     extern "C" __global__ __mix__(1, 2) void ACL_ATTN_FA_NAME(suffix)(                                  \
         acl_attn::ascendc::FlashAttentionParams params) {                                               \
         using namespace acl_attn::ascendc;                                                              \
-        FlashAttention<Traits<__VA_ARGS__>>(params);                                                    \
+        RunKernel<Traits<__VA_ARGS__>>(params);                                                         \
     }
 #define ACL_ATTN_FA_ENTRY(suffix, element, kv, size) ACL_ATTN_FA_ENTRY_OF(suffix, element, kv, TileSize::size)
 #define ACL_ATTN_FA_QUANTISED_ENTRY(name, element, scheme, size) \

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ascendc/flash_attention/schemes.h"
+#include "ascendc/flash_attention/steps.h"
 #include "ascendc/tile/chip.h"
 
 namespace acl_attn::ascendc {
@@ -49,6 +50,14 @@ struct Traits {
     static constexpr float kLargestWeight = kIsInteger ? 127.0f : kIsHifloat8<Element> ? 32768.0f : 448.0f;
     using Bias = Choose<kIsQuantised, half, Element>;
     using Rope = Choose<kIsQuantised, bfloat16_t, Element>;
+    using Params = FlashAttentionParams;
+    using Item = ascendc::Item;
+    static constexpr bool kIsSparse = false;
+    static constexpr ScaleType kSinkType = kIsSame<Out, half> ? ScaleType::f16 : ScaleType::bf16;
+    static constexpr float kEmptyLse = __builtin_huge_valf();  // of a row that has seen no key
+
+    // The part of the parameters that all kernels of attention have.
+    __aicore__ static inline const FlashAttentionParams& Rows(const Params& params) { return params; }
 
     static constexpr int32_t kRows = rows_of(kSize);
     static constexpr int32_t kKeys = kKeysOfStep;
@@ -70,7 +79,7 @@ struct Traits {
     static constexpr int32_t kProductSlots = __NPU_ARCH__ == 2201 || kDimV > 128 ? 1 : 2;  // in UB
     static constexpr int32_t kProbSlots = kProductSlots;  // signals.h: the order that one needs, the other can do with
     static constexpr int32_t kValueSlots = kValueIsKey ? 0 : kDimV <= 128 ? 2 : 1;
-    static constexpr int32_t kKeySlots = 2;
+    static constexpr int32_t kKeySlots = kSize == TileSize::shared ? 3 : 2;
     static constexpr uint32_t kProbBytes = kRows * kKeys * sizeof(Element);
     static constexpr uint32_t kQueryBytes = kRows * kDim * sizeof(Element);
     static constexpr uint32_t kKeyBytes = kKeys * kDim * sizeof(Element);
@@ -110,11 +119,11 @@ struct Traits {
     static constexpr uint32_t kUbOut = kUbProducts + kProductBuffers * kProductBytes;
     static constexpr uint32_t kUbScratch = kUbOut + kOutBytes;
     static constexpr uint32_t kUbProbs = kUbScratch + kScratchBytes;
-    static constexpr uint32_t kUbAux = kUbProbs + kVectorRows * kKeys * sizeof(Element);
-    static constexpr uint32_t kUbStatistics = kUbAux + kAuxBytes;
+    static constexpr uint32_t kUbStatistics = kUbProbs + kVectorRows * kKeys * sizeof(Element);
     static constexpr uint32_t kUbBroadcast = kUbStatistics + kStatistics * kStatisticBytes;
     static constexpr uint32_t kUbRopeScores = kUbBroadcast + 64 * kBlockBytes;  // which the cube knows as well
-    static constexpr uint32_t kUbEnd = kUbRopeScores + (kHasRopeScores ? kScoreSlots * kScoreBytes : 0);
+    static constexpr uint32_t kUbAux = kUbRopeScores + (kHasRopeScores ? kScoreSlots * kScoreBytes : 0);
+    static constexpr uint32_t kUbEnd = kUbAux + kAuxBytes;
     static_assert(kUbEnd <= kUbBytes, "UB is full");
 
     // --- GM of one core. On 2201, two slots each: scores, probabilities, products

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ascendc/launch/attention.h"
+#include "ascendc/launch/sparse_attention.h"
 #include "ops/profile.h"
 #include "runtime/soc.h"
 
@@ -40,10 +41,17 @@ Finding unserved(const engine::Problem& problem) {
     return feature.empty() ? Finding{} : lacking(feature);
 }
 
-Finding unserved(const engine::SparseProblem&) { return lacking("sparse attention"); }
+Finding unserved(const engine::SparseProblem& problem) {
+    const std::string feature = ascendc::unsupported(problem, chip());
+    return feature.empty() ? Finding{} : lacking(feature);
+}
 
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip) {
     return ascendc::plan(std::move(problem), chip);
+}
+
+std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, Chip chip) {
+    return ascendc::plan(problem, chip);
 }
 
 }  // namespace acl_attn::ops::compute

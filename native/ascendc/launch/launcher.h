@@ -6,11 +6,13 @@
 
 #include <string>
 
+#include "ascendc/launch/sparse_table.h"
 #include "ascendc/launch/table.h"
 
 namespace acl_attn::ascendc {
 
 // On `cores` AI cores; returns when it is done. Empty, or what went wrong in words.
 std::string launch(const Instantiation& instantiation, const FlashAttentionParams& params, int32_t cores);
+std::string launch(const SparseInstantiation& instantiation, const SparseAttentionParams& params, int32_t cores);
 
 }  // namespace acl_attn::ascendc

@@ -28,6 +28,22 @@ SimSettings& current() {
     return settings;
 }
 
+template <class Instantiated, class Params>
+std::string simulate(const Instantiated& instantiation, const Params& params, int32_t cores) {
+    const SimSettings settings = sim_settings();
+    sim::LaunchOptions options;
+    options.arch = instantiation.architecture == 2201 ? sim::Arch::dav2201 : sim::Arch::dav3510;
+    options.blocks = static_cast<uint32_t>(cores);
+    options.checks = settings.checks;
+    options.seed = settings.seed;
+    options.threads = static_cast<uint32_t>(engine::thread_count());
+    sim::ask_for_profile(options);
+    const sim::LaunchResult result = sim::launch(options, [&] { instantiation.kernel(params); });
+    const std::string unwritten = sim::write_profile(options, result, instantiation.name);
+    if (result.ok) return unwritten;
+    return std::string(instantiation.name) + ": " + (result.error.empty() ? "the simulation failed" : result.error);
+}
+
 }  // namespace
 
 SimSettings sim_settings() {
@@ -41,18 +57,11 @@ void set_sim_settings(const SimSettings& settings) {
 }
 
 std::string launch(const Instantiation& instantiation, const FlashAttentionParams& params, int32_t cores) {
-    const SimSettings settings = sim_settings();
-    sim::LaunchOptions options;
-    options.arch = instantiation.architecture == 2201 ? sim::Arch::dav2201 : sim::Arch::dav3510;
-    options.blocks = static_cast<uint32_t>(cores);
-    options.checks = settings.checks;
-    options.seed = settings.seed;
-    options.threads = static_cast<uint32_t>(engine::thread_count());
-    sim::ask_for_profile(options);
-    const sim::LaunchResult result = sim::launch(options, [&] { instantiation.kernel(params); });
-    const std::string unwritten = sim::write_profile(options, result, instantiation.name);
-    if (result.ok) return unwritten;
-    return std::string(instantiation.name) + ": " + (result.error.empty() ? "the simulation failed" : result.error);
+    return simulate(instantiation, params, cores);
+}
+
+std::string launch(const SparseInstantiation& instantiation, const SparseAttentionParams& params, int32_t cores) {
+    return simulate(instantiation, params, cores);
 }
 
 }  // namespace acl_attn::ascendc
