@@ -105,7 +105,7 @@ __aicore__ inline void MergeRows(const FlashAttentionParams& params) {
 template <class Traits>
 __aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
     if (params.clear_count == 0) return;
-    using Element = typename Traits::Element;
+    using Element = typename Traits::Out;
     const FloatTile lse = Ub<float>(Traits::kUbScores, Traits::kVectorRows * kFloatsPerBlock);
     const FloatTile zeros = Ub<float>(Traits::kUbOut, Traits::kVectorRows * Traits::kDimV);
     const AscendC::LocalTensor<Element> rows =
