@@ -20,6 +20,7 @@ if(ACL_ATTN_BUILD_SIM)
     target_include_directories(
       acl_attn_api_probe_${arch} PRIVATE ${PROJECT_SOURCE_DIR}/native ${PROJECT_SOURCE_DIR}/native/sim/include)
   endforeach()
+  include(vendor_like.cmake)
   find_package(Python 3.10 COMPONENTS Interpreter)
   if(Python_FOUND)
     add_test(NAME ascendc_api_list COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/native/ascendc/api_list.py)
