@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Entry points of the kernels, one an instantiation: acl_attn_fa_<architecture>_<element>_<stored type>_<tile size>, or
-// <element>_<scheme>_<tile size> of quantised queries. A launch file per target calls them. ascendc/launch/kernel_list.h
-// lists them.
+// <element>_<scheme>_<tile size> of quantised queries. A launch file per target calls them. They are listed in
+// ascendc/launch/kernel_list.h.
 #pragma once
 
 #include "ascendc/flash_attention/kernel.h"

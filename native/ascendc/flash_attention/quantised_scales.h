@@ -91,13 +91,9 @@ public:
             int32_t count = step.keys - key;
             int64_t at = head + token;
             if (params_.block_size > 0) {
-                const int64_t block = token / params_.block_size;
-                const int64_t inside = token - block * params_.block_size;
-                const int64_t entry = Gm<int32_t>(params_.block_table)
-                                          .GetValue(static_cast<uint64_t>(item.sequence[kSeqTableOffset] + block));
-                const int64_t left = params_.block_size - inside;
-                at = head + entry * quant.key_block_stride + inside;
-                if (left < count) count = static_cast<int32_t>(left);
+                const PageRow row = PageRowOf(params_, item, token);
+                at = head + row.block * quant.key_block_stride + row.inside;
+                if (row.left < count) count = static_cast<int32_t>(row.left);
             } else {
                 at += item.sequence[kSeqKeyScaleOffset];
             }

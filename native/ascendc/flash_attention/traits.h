@@ -139,8 +139,8 @@ struct Traits {
     static_assert(kGmEnd <= core_bytes(kSize, kDequantises), "the launch sets enough aside");
     static constexpr uint32_t kGmRopeScores = core_bytes(kSize, kDequantises);
     static_assert(2 * kGmScoreBytes == rope_score_bytes(kSize), "and for these");
-    static_assert(kGmRopeScores % kGmAlignment == 0 && kGmScoreBytes % kGmAlignment == 0 && kGmProbBytes % kGmAlignment == 0 &&
-                      kGmProductBytes % kGmAlignment == 0,
+    static_assert(kGmScoreBytes % kGmAlignment == 0 && kGmProbBytes % kGmAlignment == 0 &&
+                      kGmProductBytes % kGmAlignment == 0 && kGmRopeScores % kGmAlignment == 0,
                   "Fixpipe writes aligned rows at full speed only");
 };
 

@@ -55,7 +55,8 @@ void add_sequence(Schedule& to, const engine::Problem& problem, int64_t number, 
     const engine::Sequence& s = problem.sequences[static_cast<size_t>(number)];
     const int64_t group = problem.heads / problem.kv_heads;
     const int64_t rows = s.q_len * group;
-    const bool is_alone = may_split(instantiation.scheme) && rows <= block_rows;  // nothing else of this KV head could keep other cores busy
+    // Otherwise other blocks of this KV head keep other cores busy.
+    const bool splits = may_split(instantiation.scheme) && rows <= block_rows;
     for (int64_t kv_head = 0; kv_head < problem.kv_heads; ++kv_head) {
         for (int64_t row = 0; row < rows; row += block_rows) {
             Block block = {number, kv_head, row, std::min(row + block_rows, rows), {}};
@@ -64,7 +65,7 @@ void add_sequence(Schedule& to, const engine::Problem& problem, int64_t number, 
             if (block.keys.begin >= block.keys.end) block.keys = {};
             // A row's weights depend on which keys are a step: the same for all rows.
             if (instantiation.scheme != Scheme::none) block.keys.begin -= block.keys.begin % kKeysOfStep;
-            if (is_alone && block.keys.end - block.keys.begin > kSplitKeys) {
+            if (splits && block.keys.end - block.keys.begin > kSplitKeys) {
                 add_split(to, block);
             } else {
                 add_item(to, block, block.keys.begin, block.keys.end, -1);
