@@ -24,6 +24,9 @@ Chip chip();
 Finding unserved(const engine::Problem& problem);
 Finding unserved(const engine::SparseProblem& problem);
 
+// Whether runs are to be told the ranges of their operands (engine/memory_range.h).
+bool watches_memory();
+
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip);
 
 }  // namespace acl_attn::ops::compute

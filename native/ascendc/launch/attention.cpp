@@ -31,7 +31,8 @@ public:
         write_plan(places, problem_, operands, schedule_);
         const FlashAttentionParams params = make_params(places, problem_, operands, schedule_, instantiation_);
         try {
-            fault.failure = launch(instantiation_, params, schedule_.cores);
+            const WatchedMemory watched = {operands.ranges, places.plan(), places.workspace()};
+            fault.failure = launch(instantiation_, params, schedule_.cores, watched);
         } catch (...) {
             fault.failed = true;  // without words, for which there was no memory
         }

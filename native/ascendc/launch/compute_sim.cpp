@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ascendc/launch/attention.h"
+#include "ascendc/launch/sim_settings.h"
 #include "ops/profile.h"
 #include "runtime/soc.h"
 
@@ -41,6 +42,8 @@ Finding unserved(const engine::Problem& problem) {
 }
 
 Finding unserved(const engine::SparseProblem&) { return lacking("sparse attention"); }
+
+bool watches_memory() { return ascendc::sim_settings().checks; }
 
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip) {
     return ascendc::plan(std::move(problem), chip);

@@ -7,10 +7,12 @@
 #include <string>
 
 #include "ascendc/launch/table.h"
+#include "ascendc/launch/watched_memory.h"
 
 namespace acl_attn::ascendc {
 
 // On `cores` AI cores; returns when it is done. Empty, or what went wrong in words.
-std::string launch(const Instantiation& instantiation, const FlashAttentionParams& params, int32_t cores);
+std::string launch(const Instantiation& instantiation, const FlashAttentionParams& params, int32_t cores,
+                   const WatchedMemory& memory);
 
 }  // namespace acl_attn::ascendc

@@ -61,7 +61,10 @@ public:
         if (Finding finding = check_workspace(extents_, workspace, workspace_bytes())) {
             return make_failure(std::move(finding));
         }
-        return make_task(planned_, addresses_, workspace);
+        if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);
+        Addresses watched = addresses_;
+        watched.ranges = ranges_of(extents_);
+        return make_task(planned_, watched, workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
