@@ -28,5 +28,6 @@ Finding unserved(const engine::SparseProblem& problem);
 bool watches_memory();
 
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip);
+std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, Chip chip);
 
 }  // namespace acl_attn::ops::compute

@@ -22,4 +22,8 @@ std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip) {
     return engine::Attention::plan(std::move(problem));
 }
 
+std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, Chip) {
+    return engine::SparseAttention::plan(problem);
+}
+
 }  // namespace acl_attn::ops::compute

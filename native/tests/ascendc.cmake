@@ -3,12 +3,13 @@
 #
 # Tests of the AscendC kernels in the simulator: they link kernels and launch directly, and the host engine to compare.
 if(ACL_ATTN_BUILD_SIM)
-  add_executable(ascendc_flash_attention ${CMAKE_CURRENT_LIST_DIR}/ascendc_flash_attention.cpp)
-  target_link_libraries(
-    ascendc_flash_attention PRIVATE acl_attn_engine acl_attn_launch_sim acl_attn_kernels_2201 acl_attn_kernels_3510
-                                    acl_attn_simulator)
-  add_test(NAME ascendc_flash_attention COMMAND ascendc_flash_attention)
-  set_tests_properties(ascendc_flash_attention PROPERTIES TIMEOUT 1500)
+  foreach(test ascendc_flash_attention ascendc_sparse_attention)
+    add_executable(${test} ${CMAKE_CURRENT_LIST_DIR}/${test}.cpp)
+    target_link_libraries(${test} PRIVATE acl_attn_engine acl_attn_launch_sim acl_attn_kernels_2201
+                                          acl_attn_kernels_3510 acl_attn_simulator)
+    add_test(NAME ${test} COMMAND ${test})
+    set_tests_properties(${test} PROPERTIES TIMEOUT 1500)
+  endforeach()
 
   # What is watched of a launch, by kernels of its own.
   foreach(arch 2201 3510)

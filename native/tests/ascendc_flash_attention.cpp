@@ -8,22 +8,14 @@
 #include <set>
 
 #include "ascendc/launch/attention.h"
-#include "ascendc/launch/chip.h"
 #include "ascendc/launch/sim_settings.h"
+#include "ascendc_support.h"
 #include "engine_features_problem.h"
 #include "engine_reference.h"
 
 namespace engine_test {
 namespace {
 
-using acl_attn::ascendc::Chip;
-
-constexpr int32_t kCores = 3;
-
-// Probabilities are rounded to the query's type before they meet the values, so that errors are about twice an
-// output's.
-double rms_limit_of(Dtype dtype) { return dtype == Dtype::f16 ? 0.00060 : 0.0045; }
-constexpr double kKernelLseLimit = 4e-6;
 // Stored keys become 16-bit numbers first, which moves every score.
 double lse_limit_of(const Features& f) {
     if (f.kv_dtype == f.dtype) return kKernelLseLimit;
@@ -42,8 +34,6 @@ double rounded(const Features& f, double x) {
     write_element(f.out_dtype, code, 0, static_cast<float>(x));
     return read_element(f.out_dtype, code, 0);
 }
-
-std::string name_of(const Chip& chip) { return " [dav-" + std::to_string(chip.architecture) + "]"; }
 
 Fault fault_on(const Chip& chip, const Problem& problem, Operands operands, const MemoryRanges& ranges) {
     const auto plan = acl_attn::ascendc::plan(problem, chip);

@@ -17,6 +17,7 @@ inline namespace ACL_ATTN_KERNEL_ARCH {
 template <class Traits>
 class CubeSide {
     using Element = typename Traits::Element;
+    using Item = typename Traits::Item;
     using Tile = AscendC::LocalTensor<Element>;
 
 public:
@@ -46,11 +47,11 @@ public:
             LoadQuery(item);
             query_.SetReady(0);
         }
-        keys_.WaitFree(step.slot);
+        keys_.WaitFree(KeySlot(step));
         LoadKeys(step, item);
-        keys_.SetReady(step.slot);
+        keys_.SetReady(KeySlot(step));
         if (step.is_first) query_.WaitReady(0);
-        keys_.WaitReady(step.slot);
+        keys_.WaitReady(KeySlot(step));
 
         results_.WaitFree(result_);
         const int32_t columns = params_.rope_dim > 0 ? RopeColumn() + params_.rope_dim : params_.dim;
@@ -62,7 +63,7 @@ public:
             L1ToL0B(Right(), KeyTile(step), step.keys, column, count, Traits::kKeys);
             Multiply(item.rows, step.keys, count, column == 0);
         }
-        if constexpr (!Traits::kValueIsKey) keys_.SetFree(step.slot);
+        if constexpr (!Traits::kValueIsKey) keys_.SetFree(KeySlot(step));
         if (step.is_last) query_.SetFree(0);
         const uint32_t slot = static_cast<uint32_t>(step.slot);
         HandOver(Traits::kGmScores + slot * Traits::kGmScoreBytes,
@@ -95,7 +96,7 @@ public:
         }
         if constexpr (__NPU_ARCH__ == 2201) probs_.SetFree(0);
         if constexpr (Traits::kValueIsKey) {
-            keys_.SetFree(step.slot);
+            keys_.SetFree(KeySlot(step));
         } else {
             values_.SetFree(ValueSlot(step));
         }
@@ -103,8 +104,11 @@ public:
     }
 
 private:
+    __aicore__ inline int32_t KeySlot(const Step& step) const {
+        return Traits::kKeySlots == kStepsAlive ? step.key_slot : step.slot;
+    }
     __aicore__ inline Tile KeyTile(const Step& step) const {
-        return L1<Element>(Traits::kL1Keys + static_cast<uint32_t>(step.slot) * Traits::kKeyBytes,
+        return L1<Element>(Traits::kL1Keys + static_cast<uint32_t>(KeySlot(step)) * Traits::kKeyBytes,
                            Traits::kKeys * Traits::kDim);
     }
     __aicore__ inline int32_t ValueSlot(const Step& step) const { return step.slot % kValueSlots; }
@@ -213,6 +217,22 @@ private:
         }
     }
 
+    // A step of sparse attention: rows that lie where the cube can load them, or that vector cores have brought
+    // together.
+    __aicore__ inline void LoadRows(const Step& step, const Item& item) {
+        const Tile tile = KeyTile(step);
+        if (item.IsGathered(step.range)) {
+            KeysReady::template WaitInCube<PIPE_MTE2>();
+            LoadDequantised(tile, Traits::kGmKeys, Traits::kKeyBytes, step, Traits::kDim, Traits::kDim);
+            return;
+        }
+        for (int32_t key = 0; key < step.keys;) {
+            const KeyRun run = item.RunAt(step.range, step.key + key, step.keys - key);
+            GmToL1Nz(tile, Gm<Element>(run.address), run.count, Traits::kDim, run.stride, key, Traits::kKeys);
+            key += run.count;
+        }
+    }
+
     // What vector cores have left in the core's part of GM: rows of the step's keys, `ld` elements apart.
     __aicore__ inline void LoadDequantised(const Tile& tile, uint32_t gm_offset, uint32_t slot_bytes, const Step& step,
                                            int32_t columns, int32_t ld) {
@@ -221,7 +241,9 @@ private:
     }
 
     __aicore__ inline void LoadKeys(const Step& step, const Item& item) {
-        if constexpr (Traits::kDequantises) {
+        if constexpr (Traits::kIsSparse) {
+            LoadRows(step, item);
+        } else if constexpr (Traits::kDequantises) {
             KeysReady::template WaitInCube<PIPE_MTE2>();
             LoadDequantised(KeyTile(step), Traits::kGmKeys, Traits::kKeyBytes, step, params_.dim, Traits::kDim);
         } else {

@@ -17,7 +17,7 @@
     extern "C" __global__ __mix__(1, 2) void ACL_ATTN_FA_NAME(suffix)(                                  \
         acl_attn::ascendc::FlashAttentionParams params) {                                               \
         using namespace acl_attn::ascendc;                                                              \
-        FlashAttention<Traits<element, kv, TileSize::size>>(params);                                    \
+        RunKernel<Traits<element, kv, TileSize::size>>(params);                                    \
     }
 
 // Those that differ in the stored type only.

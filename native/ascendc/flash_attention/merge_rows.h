@@ -101,17 +101,17 @@ __aicore__ inline void MergeRows(const FlashAttentionParams& params) {
     }
 }
 
-// Output rows before a sequence's first token and after its last become 0, their LSE +inf.
+// Output rows before a sequence's first token and after its last become 0, their LSE that of a row that sees nothing.
 template <class Traits>
 __aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
     if (params.clear_count == 0) return;
     using Element = typename Traits::Element;
-    const FloatTile infinities = Ub<float>(Traits::kUbScores, Traits::kVectorRows * kFloatsPerBlock);
+    const FloatTile lse = Ub<float>(Traits::kUbScores, Traits::kVectorRows * kFloatsPerBlock);
     const FloatTile zeros = Ub<float>(Traits::kUbOut, Traits::kVectorRows * Traits::kDimV);
     const AscendC::LocalTensor<Element> rows =
         zeros.template ReinterpretCast<Element>();
     Order<AscendC::HardEvent::MTE2_V, 4>();
-    Fill(infinities, -kMinusInfinity, Traits::kVectorRows * kFloatsPerBlock);
+    Fill(lse, Traits::kEmptyLse, Traits::kVectorRows * kFloatsPerBlock);
     Fill(zeros, 0.0f, Traits::kVectorRows * Traits::kDimV);
     Order<AscendC::HardEvent::V_MTE3, 1>();
     const AscendC::GlobalTensor<int64_t> clears = Gm<int64_t>(params.clears);
@@ -132,7 +132,7 @@ __aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
                 if (params.lse == 0) continue;
                 const int64_t lse_at = sequence[kSeqLseOffset] + token * params.lse_token_stride +
                                        head * params.lse_head_stride;
-                UbToGm(Gm<float>(params.lse)[static_cast<uint64_t>(lse_at)], infinities, heads, 1,
+                UbToGm(Gm<float>(params.lse)[static_cast<uint64_t>(lse_at)], lse, heads, 1,
                        params.lse_head_stride, kFloatsPerBlock);
             }
         }

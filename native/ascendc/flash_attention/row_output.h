@@ -57,7 +57,7 @@ public:
         if (params_.lse != 0) {
             VecLn(lse, divisor, count);
             VecAdd(lse, lse, rows.largest, count);
-            FillWhereZero(lse, Seen(rows.sum), -kMinusInfinity, kFloatsPerVector);
+            FillWhereZero(lse, Seen(rows.sum), Traits::kEmptyLse, kFloatsPerVector);
             RowBroadcast(Broadcast(), lse, count);
         }
         if (params_.out_type == OutType::element) {
@@ -88,17 +88,13 @@ private:
     __aicore__ inline void JoinSink(const Rows& rows, int64_t kv_head) {
         const int64_t group = params_.group;
         const int32_t group_size = params_.group;
-        const AscendC::LocalTensor<Element> stored = Ub<Element>(Traits::kUbScratch, kMaxGroup);
         const FloatTile sinks = Ub<float>(Traits::kUbScratch + kMaxGroup * sizeof(Element), kMaxGroup);
         static_assert(kMaxGroup * (sizeof(Element) + sizeof(float)) <= Traits::kScratchBytes, "sinks fit the scratch");
         const FloatTile logits = Statistic<Traits>(kSpareB);
         const FloatTile top = Statistic<Traits>(kSpareC);
         const AscendC::LocalTensor<uint8_t> seen = Seen(rows.sum);  // before the sum becomes anything
-        Order<AscendC::HardEvent::V_MTE2, 4>();
-        GmToUb(stored, Gm<Element>(params_.sink)[static_cast<uint64_t>(kv_head * group)], 1, group_size, group_size,
-               RoundUp(group_size, kPerBlock<Element>));
-        Order<AscendC::HardEvent::MTE2_V, 4>();
-        VecCast(sinks, stored, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(group_size));
+        LoadNumbers(sinks, Traits::kUbScratch, params_.sink, Traits::kSinkType, static_cast<uint64_t>(kv_head * group),
+                    group_size);
         Fill(logits, kLowest, kFloatsPerVector);
         Order<AscendC::HardEvent::V_S, 0>();
         for (int32_t row = 0; row < rows.count; ++row) {

@@ -4,7 +4,7 @@
 // Tile sizes of an instantiation, and where its buffers lie. One place for all sizes, held against the chip's memories.
 #pragma once
 
-#include "ascendc/flash_attention/tiles.h"
+#include "ascendc/flash_attention/steps.h"
 #include "ascendc/tile/chip.h"
 
 namespace acl_attn::ascendc {
@@ -21,7 +21,15 @@ template <class ElementT, class KvT, TileSize kSize>
 struct Traits {
     using Element = ElementT;
     using Kv = KvT;
+    using Params = FlashAttentionParams;
+    using Item = ascendc::Item;
     static_assert(sizeof(Element) == 2, "half or bfloat16_t");
+    static constexpr bool kIsSparse = false;
+    static constexpr ScaleType kSinkType = kIsSame<Element, half> ? ScaleType::f16 : ScaleType::bf16;
+    static constexpr float kEmptyLse = __builtin_huge_valf();  // of a row that has seen no key
+
+    // The part of the parameters that all kernels of attention have.
+    __aicore__ static inline const FlashAttentionParams& Rows(const Params& params) { return params; }
 
     static constexpr int32_t kRows = rows_of(kSize);
     static constexpr int32_t kKeys = kKeysOfStep;
@@ -38,7 +46,7 @@ struct Traits {
     static constexpr int32_t kProductSlots = __NPU_ARCH__ == 2201 || kDimV > 128 ? 1 : 2;  // in UB
     static constexpr int32_t kProbSlots = kProductSlots;  // signals.h: the order that one needs, the other can do with
     static constexpr int32_t kValueSlots = kValueIsKey ? 0 : kDimV <= 128 ? 2 : 1;
-    static constexpr int32_t kKeySlots = 2;
+    static constexpr int32_t kKeySlots = kSize == TileSize::shared ? 3 : 2;
     static constexpr uint32_t kProbBytes = kRows * kKeys * sizeof(Element);
     static constexpr uint32_t kQueryBytes = kRows * kDim * sizeof(Element);
     static constexpr uint32_t kKeyBytes = kKeys * kDim * sizeof(Element);
@@ -74,10 +82,10 @@ struct Traits {
     static constexpr uint32_t kUbOut = kUbProducts + kProductBuffers * kProductBytes;
     static constexpr uint32_t kUbScratch = kUbOut + kOutBytes;
     static constexpr uint32_t kUbProbs = kUbScratch + kScratchBytes;
-    static constexpr uint32_t kUbAux = kUbProbs + kVectorRows * kKeys * sizeof(Element);
-    static constexpr uint32_t kUbStatistics = kUbAux + kAuxBytes;
+    static constexpr uint32_t kUbStatistics = kUbProbs + kVectorRows * kKeys * sizeof(Element);
     static constexpr uint32_t kUbBroadcast = kUbStatistics + kStatistics * kStatisticBytes;
-    static constexpr uint32_t kUbEnd = kUbBroadcast + 64 * kBlockBytes;
+    static constexpr uint32_t kUbAux = kUbBroadcast + 64 * kBlockBytes;
+    static constexpr uint32_t kUbEnd = kUbAux + kAuxBytes;
     static_assert(kUbEnd <= kUbBytes, "UB is full");
 
     // --- GM of one core. On 2201, two slots each: scores, probabilities, products

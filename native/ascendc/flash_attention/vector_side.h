@@ -19,9 +19,11 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
-template <class Traits>
+// `Terms`: what happens to scores before the softmax. In sparse attention it also brings rows together.
+template <class Traits, class Terms = ScoreTerms<Traits>>
 class VectorSide {
     using Element = typename Traits::Element;
+    using Item = typename Traits::Item;
 
 public:
     __aicore__ inline VectorSide(const FlashAttentionParams& params, int64_t core, int32_t vector_core)
@@ -46,7 +48,12 @@ public:
 
     // The step's keys and values, if they are stored in another type, as the cube takes them.
     __aicore__ inline void Keys(const Step& step, const Item& item) {
-        if constexpr (Traits::kDequantises) {
+        if constexpr (Traits::kIsSparse) {
+            if (step.keys == 0 || !item.IsGathered(step.range)) return;
+            terms_.Gather(step, item, ShareOf(step.keys, vector_core_),
+                          memory_ + Traits::kGmKeys + static_cast<uint64_t>(step.key_slot) * Traits::kKeyBytes);
+            KeysReady::template SetByVector<PIPE_MTE3>();
+        } else if constexpr (Traits::kDequantises) {
             if (step.keys == 0) return;
             Dequantiser<Traits> dequantiser(params_, item, ShareOf(step.keys, vector_core_), step.key);
             const uint64_t slot = static_cast<uint64_t>(step.key_slot);
@@ -195,7 +202,7 @@ private:
     const uint64_t memory_;
     const int32_t vector_core_;
     int32_t product_buffer_ = 0;
-    ScoreTerms<Traits> terms_;
+    Terms terms_;
     RowOutput<Traits> output_;
     EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 0, 1> scores_;
     EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, Traits::kProductBuffers> products_;

@@ -8,6 +8,7 @@
 
 #include "ascendc/launch/attention.h"
 #include "ascendc/launch/sim_settings.h"
+#include "ascendc/launch/sparse_attention.h"
 #include "ops/profile.h"
 #include "runtime/soc.h"
 
@@ -41,12 +42,19 @@ Finding unserved(const engine::Problem& problem) {
     return feature.empty() ? Finding{} : lacking(feature);
 }
 
-Finding unserved(const engine::SparseProblem&) { return lacking("sparse attention"); }
+Finding unserved(const engine::SparseProblem& problem) {
+    const std::string feature = ascendc::unsupported(problem, chip());
+    return feature.empty() ? Finding{} : lacking(feature);
+}
 
 bool watches_memory() { return ascendc::sim_settings().checks; }
 
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip) {
     return ascendc::plan(std::move(problem), chip);
+}
+
+std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, Chip chip) {
+    return ascendc::plan(problem, chip);
 }
 
 }  // namespace acl_attn::ops::compute

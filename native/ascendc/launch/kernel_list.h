@@ -18,3 +18,9 @@
     ACL_ATTN_FA_STORED_AS(use, 3510, i4) ACL_ATTN_FA_STORED_AS(use, 3510, f8_e4m3)                \
     ACL_ATTN_FA_STORED_AS(use, 3510, hif8) ACL_ATTN_FA_STORED_AS(use, 3510, f4_e2m1)
 #define ACL_ATTN_FA_EACH(use) ACL_ATTN_FA_EACH_2201(use) ACL_ATTN_FA_EACH_3510(use)
+
+// Those of sparse attention (sparse_attention/entry.cpp): use(architecture, element, type of a row's numbers).
+#define ACL_ATTN_SPARSE_EACH_2201(use) use(2201, bf16, bf16) use(2201, f16, f16)
+#define ACL_ATTN_SPARSE_EACH_3510(use) \
+    use(3510, bf16, bf16) use(3510, f16, f16) use(3510, bf16, f8_e4m3) use(3510, bf16, hif8)
+#define ACL_ATTN_SPARSE_EACH(use) ACL_ATTN_SPARSE_EACH_2201(use) ACL_ATTN_SPARSE_EACH_3510(use)

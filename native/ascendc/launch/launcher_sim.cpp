@@ -41,6 +41,24 @@ std::vector<sim::Buffer> buffers_of(const WatchedMemory& memory) {
     return buffers;
 }
 
+template <class Instantiated, class Params>
+std::string simulate(const Instantiated& instantiation, const Params& params, int32_t cores,
+                     const WatchedMemory& memory) {
+    const SimSettings settings = sim_settings();
+    sim::LaunchOptions options;
+    options.arch = instantiation.architecture == 2201 ? sim::Arch::dav2201 : sim::Arch::dav3510;
+    options.blocks = static_cast<uint32_t>(cores);
+    options.checks = settings.checks;
+    options.seed = settings.seed;
+    if (settings.checks) options.buffers = buffers_of(memory);
+    options.threads = static_cast<uint32_t>(engine::thread_count());
+    sim::ask_for_profile(options);
+    const sim::LaunchResult result = sim::launch(options, [&] { instantiation.kernel(params); });
+    const std::string unwritten = sim::write_profile(options, result, instantiation.name);
+    if (result.ok) return unwritten;
+    return std::string(instantiation.name) + ": " + (result.error.empty() ? "the simulation failed" : result.error);
+}
+
 }  // namespace
 
 SimSettings sim_settings() {
@@ -55,19 +73,12 @@ void set_sim_settings(const SimSettings& settings) {
 
 std::string launch(const Instantiation& instantiation, const FlashAttentionParams& params, int32_t cores,
                    const WatchedMemory& memory) {
-    const SimSettings settings = sim_settings();
-    sim::LaunchOptions options;
-    options.arch = instantiation.architecture == 2201 ? sim::Arch::dav2201 : sim::Arch::dav3510;
-    options.blocks = static_cast<uint32_t>(cores);
-    options.checks = settings.checks;
-    options.seed = settings.seed;
-    if (settings.checks) options.buffers = buffers_of(memory);
-    options.threads = static_cast<uint32_t>(engine::thread_count());
-    sim::ask_for_profile(options);
-    const sim::LaunchResult result = sim::launch(options, [&] { instantiation.kernel(params); });
-    const std::string unwritten = sim::write_profile(options, result, instantiation.name);
-    if (result.ok) return unwritten;
-    return std::string(instantiation.name) + ": " + (result.error.empty() ? "the simulation failed" : result.error);
+    return simulate(instantiation, params, cores, memory);
+}
+
+std::string launch(const SparseInstantiation& instantiation, const SparseAttentionParams& params, int32_t cores,
+                   const WatchedMemory& memory) {
+    return simulate(instantiation, params, cores, memory);
 }
 
 }  // namespace acl_attn::ascendc

@@ -4,39 +4,14 @@
 
 #include <algorithm>
 
+#include "ascendc/launch/arena.h"
+
 namespace acl_attn::ascendc {
 namespace {
 
 using engine::Operands;
 using engine::Problem;
 using engine::Sequence;
-
-constexpr uintptr_t kAlignment = 512;  // of what Fixpipe writes
-
-uint64_t address(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
-// Takes pieces of the workspace, or counts them.
-class Arena {
-public:
-    explicit Arena(void* memory)
-        : start_(memory == nullptr ? nullptr
-                                   : static_cast<char*>(memory) + (aligned(address(memory)) - address(memory))) {}
-
-    template <class T>
-    T* take(int64_t count) {
-        const uintptr_t at = used_;
-        used_ = aligned(used_ + static_cast<uintptr_t>(count) * sizeof(T));
-        return start_ == nullptr ? nullptr : reinterpret_cast<T*>(start_ + at);
-    }
-    size_t used() const { return used_; }
-    size_t bytes() const { return used_ + kAlignment; }
-
-private:
-    static uintptr_t aligned(uintptr_t x) { return (x + kAlignment - 1) / kAlignment * kAlignment; }
-
-    char* start_;
-    uintptr_t used_ = 0;
-};
 
 KvParams kv_params(const engine::KvLayout& layout, int32_t columns) {
     KvParams to = {};
@@ -168,6 +143,18 @@ void write_plan(const KernelMemory& to, const Problem& p, const Operands& o, con
     std::copy(schedule.clears.begin(), schedule.clears.end(), to.clears);
 }
 
+void place_memory(FlashAttentionParams& to, const KernelMemory& places) {
+    to.sequences = address(places.sequences);
+    to.items = address(places.items);
+    to.core_items = address(places.core_items);
+    to.merges = address(places.merges);
+    to.clears = address(places.clears);
+    to.core_memory = address(places.cores);
+    to.partial_out = address(places.partial_out);
+    to.partial_max = address(places.partial_max);
+    to.partial_sum = address(places.partial_sum);
+}
+
 FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, const Operands& o,
                                  const Schedule& schedule, const Instantiation& instantiation) {
     FlashAttentionParams to = {};
@@ -178,15 +165,7 @@ FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, c
     to.sink = p.has_sink ? address(o.sink) : 0;
     to.out = address(o.out);
     to.lse = p.wants_lse ? address(o.lse) : 0;
-    to.sequences = address(places.sequences);
-    to.items = address(places.items);
-    to.core_items = address(places.core_items);
-    to.merges = address(places.merges);
-    to.clears = address(places.clears);
-    to.core_memory = address(places.cores);
-    to.partial_out = address(places.partial_out);
-    to.partial_max = address(places.partial_max);
-    to.partial_sum = address(places.partial_sum);
+    place_memory(to, places);
     to.query_token_stride = p.query.token_stride;
     to.query_head_stride = p.query.head_stride;
     to.query_rope_token_stride = p.query_rope.token_stride;

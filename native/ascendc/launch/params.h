@@ -40,6 +40,8 @@ KernelMemory divide_memory(void* memory, const engine::Problem& problem, const S
 void write_plan(const KernelMemory& to, const engine::Problem& problem, const engine::Operands& operands,
                 const Schedule& schedule);
 
+void place_memory(FlashAttentionParams& to, const KernelMemory& places);
+
 FlashAttentionParams make_params(const KernelMemory& places, const engine::Problem& problem,
                                  const engine::Operands& operands, const Schedule& schedule,
                                  const Instantiation& instantiation);

@@ -3,6 +3,7 @@
 #include "ascendc/launch/schedule.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace acl_attn::ascendc {
 namespace {
@@ -72,23 +73,23 @@ int64_t cost(const int64_t* item) {
     return (item[kItemKeyEnd] - item[kItemKeyBegin] + kKeysOfStep - 1) / kKeysOfStep + 1;
 }
 
-void share_out(Schedule& to, int64_t cores) {
-    const int64_t count = to.item_count();
-    int64_t total = 0;
-    for (int64_t i = 0; i < count; ++i) total += cost(to.items.data() + i * kItemWords);
-    to.core_items.push_back(0);
-    int64_t before = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        const int64_t own = cost(to.items.data() + i * kItemWords);
-        // An item is its core's if its middle is.
-        const int64_t core = std::min((2 * before + own) * cores / (2 * total), cores - 1);
-        while (static_cast<int64_t>(to.core_items.size()) <= core) to.core_items.push_back(i);
-        before += own;
-    }
-    while (static_cast<int64_t>(to.core_items.size()) <= cores) to.core_items.push_back(count);
-}
-
 }  // namespace
+
+std::vector<int64_t> share_out(const std::vector<int64_t>& costs, int64_t cores) {
+    std::vector<int64_t> first_of_core = {0};
+    const int64_t total = std::accumulate(costs.begin(), costs.end(), int64_t{0});
+    int64_t before = 0;
+    for (size_t i = 0; i < costs.size(); ++i) {
+        // An item is its core's if its middle is.
+        const int64_t core = std::min((2 * before + costs[i]) * cores / (2 * total), cores - 1);
+        while (static_cast<int64_t>(first_of_core.size()) <= core) first_of_core.push_back(static_cast<int64_t>(i));
+        before += costs[i];
+    }
+    while (static_cast<int64_t>(first_of_core.size()) <= cores) {
+        first_of_core.push_back(static_cast<int64_t>(costs.size()));
+    }
+    return first_of_core;
+}
 
 Schedule make_schedule(const engine::Problem& problem, TileSize size, const Chip& chip) {
     Schedule to;
@@ -97,7 +98,9 @@ Schedule make_schedule(const engine::Problem& problem, TileSize size, const Chip
     }
     if (to.items.empty() && to.clears.empty()) return to;
     to.cores = static_cast<int32_t>(std::clamp<int64_t>(to.item_count(), 1, chip.cores));
-    share_out(to, to.cores);
+    std::vector<int64_t> costs;
+    for (int64_t i = 0; i < to.item_count(); ++i) costs.push_back(cost(to.items.data() + i * kItemWords));
+    to.core_items = share_out(costs, to.cores);
     return to;
 }
 

@@ -29,6 +29,10 @@ struct Schedule {
     int64_t merge_count() const { return static_cast<int64_t>(merges.size()) / kMergeWords; }
 };
 
+// Items among cores so that neighbours stay together: core c gets those from entry c to entry c + 1 of the result.
+// `costs` are positive.
+std::vector<int64_t> share_out(const std::vector<int64_t>& costs, int64_t cores);
+
 Schedule make_schedule(const engine::Problem& problem, TileSize size, const Chip& chip);
 
 }  // namespace acl_attn::ascendc

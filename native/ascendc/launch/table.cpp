@@ -12,7 +12,6 @@ using engine::Problem;
 
 constexpr int64_t kFractalColumns = 16;  // of a 16-bit type
 constexpr int64_t kMaxGroup = 1024;
-constexpr int64_t kMaxStride = int64_t{1} << 29;  // elements, of rows that one copy writes
 constexpr int32_t kGroupStep = 8;                 // fp32 numbers in 32 bytes, where a vector instruction may begin
 constexpr int32_t kMaxDim = 576;
 constexpr int64_t kMaxBlockSize = 65535;          // tokens, of a cache whose channels are in groups
@@ -80,6 +79,7 @@ const char* name_of(TileSize size) {
         case TileSize::narrow: return "keys up to 192 channels (rope included), values up to 128";
         case TileSize::wide: return "keys up to 576 channels (rope included), values up to 512";
         case TileSize::latent: return "keys up to 576 channels, values their first channels, up to 512";
+        case TileSize::shared: return "rows of 512 channels that are key and value";
     }
     return "";
 }

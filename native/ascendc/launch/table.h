@@ -13,6 +13,8 @@
 
 namespace acl_attn::ascendc {
 
+constexpr int64_t kMaxStride = int64_t{1} << 29;  // elements, of rows that one copy moves
+
 // A compiled kernel. `kernel` is what a target launches it by: in the simulator, the function itself.
 struct Instantiation {
     const char* name;

@@ -18,7 +18,10 @@ aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* wo
     const Case subject(call);
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
     auto planned = make_plan(subject, planning_device(current_profile()));
-    if (Finding finding = compute::unserved(planned->problem)) return ops::fail(std::move(*finding));
+    if (!subject.q->is_empty()) {
+        if (Finding finding = compute::unserved(planned->problem)) return ops::fail(std::move(*finding));
+        planned->attention = compute::plan(planned->problem, compute::chip());
+    }
     return meta::publish(api_name(call.op), prepare(subject, std::move(planned)), workspace_size, executor);
 }
 
