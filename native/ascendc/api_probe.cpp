@@ -275,6 +275,44 @@ __simd_vf__ inline void ProbeFunction(__ubuf__ T* narrow_numbers, __ubuf__ float
     // [8] Reg::LocalMemBar Reg::MemType
 }
 
+constexpr AscendC::Reg::CastTrait kProbeWiden = {AscendC::Reg::RegLayout::ZERO, AscendC::Reg::SatMode::UNKNOWN,
+                                                 AscendC::Reg::MaskMergeMode::ZEROING, AscendC::RoundMode::UNKNOWN};
+
+template <class Code>
+__simd_vf__ inline void ProbeCodes(__ubuf__ bfloat16_t* numbers, __ubuf__ Code* codes, __ubuf__ uint8_t* bytes) {
+    AscendC::Reg::RegTensor<Code> code;
+    AscendC::Reg::RegTensor<uint8_t> byte;
+    AscendC::Reg::RegTensor<uint32_t> a;
+    AscendC::Reg::RegTensor<uint32_t> b;
+    AscendC::Reg::RegTensor<float> wide;
+    AscendC::Reg::RegTensor<bfloat16_t> narrow;
+    AscendC::Reg::MaskReg some;
+    AscendC::Reg::MaskReg all = AscendC::Reg::CreateMask<float, AscendC::Reg::MaskPattern::ALL>();
+    AscendC::Reg::MaskReg half_of_it = AscendC::Reg::CreateMask<bfloat16_t, AscendC::Reg::MaskPattern::VL64>();
+    AscendC::Reg::Duplicate(b, static_cast<uint32_t>(1));  // [8] Reg::Duplicate
+    AscendC::Reg::LoadAlign<uint8_t, AscendC::Reg::LoadDist::DIST_BRC_B8>(byte, bytes);
+    AscendC::Reg::ShiftRights(a, (AscendC::Reg::RegTensor<uint32_t>&)byte, static_cast<int16_t>(24), all);
+    AscendC::Reg::ShiftLefts(a, a, static_cast<int16_t>(23), all);  // [8] Reg::ShiftLefts Reg::ShiftRights
+    AscendC::Reg::Max(a, a, b, all);
+    AscendC::Reg::Compares<uint32_t, AscendC::CMPMODE::LT>(some, a, static_cast<uint32_t>(1), all);
+    // [8] Reg::Compares
+    AscendC::Reg::Select(a, a, b, some);  // [8] Reg::Select
+    AscendC::Reg::LoadAlign<Code, AscendC::Reg::LoadDist::DIST_UNPACK4_B8>(code, codes);
+    AscendC::Reg::Cast<float, Code, kProbeWiden>(wide, code, all);
+    AscendC::Reg::Mul(wide, wide, (AscendC::Reg::RegTensor<float>&)a, all);
+    AscendC::Reg::Cast<bfloat16_t, float, kProbeEven>(narrow, wide, all);
+    AscendC::Reg::StoreAlign<bfloat16_t, AscendC::Reg::StoreDist::DIST_PACK_B32>(numbers, narrow, all);
+    AscendC::Reg::LoadAlign<bfloat16_t>(narrow, numbers);
+    AscendC::Reg::StoreAlign<bfloat16_t>(numbers, narrow, half_of_it);
+}
+
+template <class Code>
+__aicore__ inline void ProbeUnpacking() {
+    const AscendC::LocalTensor<Code> codes = At<Code>(AscendC::TPosition::VECCALC, 16384);
+    asc_vf_call<ProbeCodes<Code>>((__ubuf__ bfloat16_t*)At<bfloat16_t>(AscendC::TPosition::VECCALC, 0).GetPhyAddr(),
+                                  (__ubuf__ Code*)codes.GetPhyAddr(), (__ubuf__ uint8_t*)codes.GetPhyAddr());
+}
+
 template <class T>
 __aicore__ inline void ProbeRegisters() {
     asc_vf_call<ProbeFunction<T>>((__ubuf__ T*)At<T>(AscendC::TPosition::VECCALC, 0).GetPhyAddr(),
@@ -301,6 +339,8 @@ __aicore__ inline void ProbeEvents() {
     ProbeEvent<AscendC::HardEvent::V_MTE2>();
     ProbeEvent<AscendC::HardEvent::V_MTE3>();
     ProbeEvent<AscendC::HardEvent::MTE3_V>();
+    ProbeEvent<AscendC::HardEvent::MTE2_MTE3>();
+    ProbeEvent<AscendC::HardEvent::MTE3_MTE2>();
     ProbeEvent<AscendC::HardEvent::MTE2_S>();
     ProbeEvent<AscendC::HardEvent::S_MTE2>();
     ProbeEvent<AscendC::HardEvent::V_S>();
@@ -350,6 +390,8 @@ extern "C" __global__ __mix__(1, 2) void acl_attn_api_probe(uint64_t address) {
 #if __NPU_ARCH__ == 3510
         ProbeRegisters<half>();
         ProbeRegisters<bfloat16_t>();
+        ProbeUnpacking<fp8_e4m3fn_t>();
+        ProbeUnpacking<hifloat8_t>();
 #endif
     }
     ProbeEvents();

@@ -38,6 +38,7 @@ public:
         constexpr int32_t kFloats = static_cast<int32_t>(Traits::kRowBytes / sizeof(float));
         Fill(Ub<float>(Traits::kUbZero, kFloats), 0.0f, kFloats);
         Order<AscendC::HardEvent::V_MTE3, 1>();
+        Order<AscendC::HardEvent::MTE3_V, 1>();
     }
     __aicore__ inline void End() {
         stored_.Drain();
@@ -63,8 +64,10 @@ public:
     // Columns `share` of the step, which was read last, to rows of the slot at `to`. Hidden ones become 0: they are
     // multiplied by probabilities of 0.
     __aicore__ inline void Take(const Step& step, const Item& item, RowShare share, uint64_t to) {
-        // What was in the slot has been read when vector cores have seen that step's products.
+        // What was in the slot has been read when vector cores have seen that step's products. And back, so that the
+        // flag is free for the next one.
         Order<AscendC::HardEvent::V_MTE3, 1>();
+        Order<AscendC::HardEvent::MTE3_V, 1>();
         const Stream& stream = item.streams[step.range];
         const int32_t end = share.begin + share.rows;
         int32_t buffered = 0;
