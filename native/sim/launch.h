@@ -20,7 +20,7 @@ struct Buffer {
     uint64_t bytes;
     const char* name;  // for messages, static storage
     bool writable;
-    // Workspace: filled with NaN patterns first, and a read of what this launch has not written is a fault (needs checks).
+    // Workspace: filled with NaN patterns first; a read of what this launch has not written is a fault (needs checks).
     bool poison = false;
 };
 

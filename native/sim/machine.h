@@ -66,7 +66,7 @@ struct Machine {
     std::string unit_name(const Unit& unit) const;
     std::string agent_name(uint32_t agent) const;
 
-    // Throws Fault if the bytes are no part of a buffer that the kernel may use so, or are read before they are written.
+    // Throws Fault if the bytes are no part of a buffer that the kernel may use so, or workspace that nobody wrote.
     void check_global(const Unit& unit, const char* name, uint64_t address, uint64_t bytes, bool write);
     bool is_constant(uint64_t address) const;       // in a buffer that nobody writes
     uint64_t buffer_start(uint64_t address) const;  // of the buffer, 0 if none is known

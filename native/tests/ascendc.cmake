@@ -37,7 +37,8 @@ if(ACL_ATTN_BUILD_SIM)
 
   add_test(NAME exported_symbols_sim
     COMMAND ${CMAKE_COMMAND} -D NM=${CMAKE_NM} -D LIBRARY=$<TARGET_FILE:acl_attn_sim>
-            -D INCLUDE=${PROJECT_SOURCE_DIR}/include -P ${CMAKE_CURRENT_SOURCE_DIR}/exported_symbols.cmake)
+            -D INCLUDE=${PROJECT_SOURCE_DIR}/include -D ALSO=acl_attn_sim_launch
+            -P ${CMAKE_CURRENT_SOURCE_DIR}/exported_symbols.cmake)
 
   # The operators' own tests through the C interface, with the simulator's checks, on both generations; those of the
   # sparse operators have packed rows, which dav-2201 has no kernels for.

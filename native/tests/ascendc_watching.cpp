@@ -91,7 +91,7 @@ std::string run(Kernel kernel) {
     params.out = at(out);
     const acl_attn::engine::MemoryRanges operands = {{query, sizeof query, "query", false},
                                                      {out, sizeof out, "attentionOut", true}};
-    acl_attn::ascendc::WatchedMemory memory;
+    acl_attn::ascendc::LaunchMemory memory;
     memory.operands = &operands;
     memory.plan = {plan, sizeof plan, "the plan", false};
     memory.workspace = {work, sizeof work, "workspace", true};

@@ -12,6 +12,8 @@ inline uint64_t address(const void* pointer) { return reinterpret_cast<uint64_t>
 // Takes pieces of the workspace, or counts them where there is none yet.
 class Arena {
 public:
+    static constexpr uintptr_t kAlignment = 512;  // of what Fixpipe writes
+
     explicit Arena(void* memory)
         : start_(memory == nullptr ? nullptr
                                    : static_cast<char*>(memory) + (aligned(address(memory)) - address(memory))) {}
@@ -26,7 +28,6 @@ public:
     size_t bytes() const { return used_ + kAlignment; }  // whatever the address's alignment
 
 private:
-    static constexpr uintptr_t kAlignment = 512;  // of what Fixpipe writes
     static uintptr_t aligned(uintptr_t x) { return (x + kAlignment - 1) / kAlignment * kAlignment; }
 
     char* start_;

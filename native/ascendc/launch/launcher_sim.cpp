@@ -32,7 +32,7 @@ sim::Buffer buffer_of(const engine::MemoryRange& range, bool is_workspace = fals
     return {range.begin, range.bytes, range.name, range.is_written, is_workspace};
 }
 
-std::vector<sim::Buffer> buffers_of(const WatchedMemory& memory) {
+std::vector<sim::Buffer> buffers_of(const LaunchMemory& memory) {
     std::vector<sim::Buffer> buffers;
     if (memory.operands == nullptr) return buffers;
     for (const engine::MemoryRange& range : *memory.operands) buffers.push_back(buffer_of(range));
@@ -43,7 +43,7 @@ std::vector<sim::Buffer> buffers_of(const WatchedMemory& memory) {
 
 template <class Instantiated, class Params>
 std::string simulate(const Instantiated& instantiation, const Params& params, int32_t cores,
-                     const WatchedMemory& memory) {
+                     const LaunchMemory& memory) {
     const SimSettings settings = sim_settings();
     sim::LaunchOptions options;
     options.arch = instantiation.architecture == 2201 ? sim::Arch::dav2201 : sim::Arch::dav3510;
@@ -71,13 +71,15 @@ void set_sim_settings(const SimSettings& settings) {
     current() = settings;
 }
 
+bool shares_memory() { return true; }
+
 std::string launch(const Instantiation& instantiation, const FlashAttentionParams& params, int32_t cores,
-                   const WatchedMemory& memory) {
+                   const LaunchMemory& memory) {
     return simulate(instantiation, params, cores, memory);
 }
 
 std::string launch(const SparseInstantiation& instantiation, const SparseAttentionParams& params, int32_t cores,
-                   const WatchedMemory& memory) {
+                   const LaunchMemory& memory) {
     return simulate(instantiation, params, cores, memory);
 }
 

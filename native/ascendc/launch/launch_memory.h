@@ -7,10 +7,11 @@
 namespace acl_attn::ascendc {
 
 // All that a kernel may touch in a launch.
-struct WatchedMemory {
+struct LaunchMemory {
     const engine::MemoryRanges* operands = nullptr;  // null: nobody watches
-    engine::MemoryRange plan;                        // written by the host before, never by the kernel
+    engine::MemoryRange plan;                        // for the kernel to read
     engine::MemoryRange workspace;                   // the kernel's own: it reads nothing there that it has not written
+    const void* image = nullptr;                     // what the launch is to copy to `plan` first; null: it is there
 };
 
 }  // namespace acl_attn::ascendc
