@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/memory_range.h"
 #include "ops/fused_infer_attention_score/case.h"
 #include "ops/tensors.h"
 
@@ -26,6 +27,9 @@ struct Extents {
 
 // Of a sketch, tensors without an address are left out.
 Extents extents_of(const Case& subject);
+
+// The same for those who watch accesses.
+engine::MemoryRanges ranges_of(const Extents& extents);
 
 // HOST-C-02 and 03: every tensor has an address that its elements can have, and no output lies on another tensor.
 Finding check_memory(const Extents& extents);

@@ -61,7 +61,10 @@ public:
         if (Finding finding = check_workspace(extents_, workspace, workspace_bytes())) {
             return make_failure(std::move(finding));
         }
-        return make_task(planned_, addresses_, workspace);
+        if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);
+        Addresses watched = addresses_;
+        watched.ranges = ranges_of(extents_);
+        return make_task(planned_, watched, workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
@@ -163,12 +166,30 @@ private:
 
 }  // namespace
 
-Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : compute::unserved(make_problem(c)); }
+// What a run would have to look at, where it cannot look at its operands.
+Finding unreadable(const Case& c) {
+    if (compute::reads_operands()) return {};
+    const char* what = padding_of(c)                                              ? "sizes of padding"
+                       : !c.kv_is_empty && tree_of(c).present                     ? "a tree mask"
+                       : c.is_post_quant() && c.extra[kQuantScale2] == nullptr    ? "an output without a scale"
+                                                                                  : nullptr;
+    if (what == nullptr) return {};
+    return named(violated("the call", "what can be planned from shapes, lengths and attributes", what,
+                          "not supported yet; the host target computes it"),
+                 "HOST-X-01");
+}
+
+Finding unsupported(const Case& c) {
+    if (c.is_empty) return {};
+    if (Finding finding = unreadable(c)) return finding;
+    return compute::unserved(make_problem(c));
+}
 
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     auto planned = std::make_shared<Planned>();
     if (!c.is_empty) {
         engine::Problem problem = make_problem(c);
+        if (Finding finding = unreadable(c)) return finding;
         if (Finding finding = compute::unserved(problem)) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));

@@ -130,6 +130,17 @@ Extents extents_of(const Case& c) {
     return extents;
 }
 
+engine::MemoryRanges ranges_of(const Extents& extents) {
+    engine::MemoryRanges ranges;
+    const auto add = [&](const Extent& extent, const char* name, bool is_written) {
+        const char* begin = static_cast<const char*>(extent.address) + extent.span.begin;
+        ranges.push_back({begin, static_cast<uint64_t>(extent.span.end - extent.span.begin), name, is_written});
+    };
+    for (const Extent& input : extents.inputs) add(input, kInputNames[input.index], false);
+    for (const Extent& output : extents.outputs) add(output, kOutputNames[output.index], true);
+    return ranges;
+}
+
 Finding check_memory(const Extents& extents) {
     if (Finding finding = addresses_fit(extents)) return named(std::move(finding), "HOST-C-02");
     return named(outputs_apart(extents), "HOST-C-03");

@@ -31,6 +31,18 @@ Finding not_apart(const char* written, const char* other) {
 
 }  // namespace
 
+engine::MemoryRanges ranges_of(const Regions& regions) {
+    engine::MemoryRanges ranges;
+    for (const std::vector<Region>* side : {&regions.inputs, &regions.outputs}) {
+        for (const Region& region : *side) {
+            const char* begin = static_cast<const char*>(region.address) + region.span.begin;
+            ranges.push_back({begin, static_cast<uint64_t>(region.span.end - region.span.begin), region.name,
+                              side == &regions.outputs});
+        }
+    }
+    return ranges;
+}
+
 void add_region(std::vector<Region>& to, const char* name, size_t index, const meta::Tensor& tensor, bool is_sketch) {
     if (is_sketch && tensor.data == nullptr) return;
     const size_t alignment = static_cast<size_t>(std::max(meta::dtype_bits(tensor.dtype) / 8, 1));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/memory_range.h"
 #include "ops/finding.h"
 #include "ops/tensors.h"
 
@@ -24,6 +25,9 @@ struct Region {
 struct Regions {
     std::vector<Region> inputs, outputs;
 };
+
+// The same for those who watch accesses.
+engine::MemoryRanges ranges_of(const Regions& regions);
 
 // Adds a tensor's; of a call that is only held against the rules, tensors without an address are left out.
 void add_region(std::vector<Region>& to, const char* name, size_t index, const meta::Tensor& tensor, bool is_sketch);

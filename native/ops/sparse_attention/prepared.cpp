@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "ops/compute.h"
 #include "ops/place.h"
 #include "ops/rule.h"
 #include "ops/sparse_attention/task.h"
@@ -39,7 +40,10 @@ public:
         if (Finding finding = check_workspace(regions_, workspace, workspace_bytes())) {
             return make_failure(std::move(finding));
         }
-        return make_task(planned_, addresses_, workspace);
+        if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);
+        Addresses watched = addresses_;
+        watched.ranges = ranges_of(regions_);
+        return make_task(planned_, watched, workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
