@@ -127,7 +127,7 @@ def test_only_one_module_knows_the_extension_and_one_the_executor() -> None:
         text = (PACKAGE / Path(*module.split(".")).with_suffix(".py")).read_text()
         assert ("_native" in text) == (module in ("_lib",)), module
         assert "aclOpExecutor" not in text or module == "prepared", module
-        assert "aclGetRecentErrMsg" not in text or module == "errors", module
+        assert "lib.aclGetRecentErrMsg" not in text or module == "errors", module
         assert "def __del__" not in text, module
 
 
