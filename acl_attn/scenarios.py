@@ -8,30 +8,36 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .ops.attention import attention
 from .ops.features import Rope
+from .ops.sparse_plan import SparsePlan
 
 __all__ = ["SCENARIOS"]
 
 _TOKENS = 4096
 _BATCH = 32
 _BLOCK = 128
+_LONG = 65536  # tokens, where few of them are looked at
+_TOPK = 512
 
 
-def _zeros(*shape: int) -> np.ndarray[Any, Any]:
+def _zeros(*shape: int, dtype: type = np.float16) -> np.ndarray[Any, Any]:
     # They take no memory before somebody writes to them. NPUs allocate at multiples of 512 bytes.
     size = math.prod(shape)
-    room = np.zeros(size + 256, np.float16)
-    start = -room.ctypes.data % 512 // 2
-    return room[start : start + size].reshape(shape)
+    room = np.zeros(size * np.dtype(dtype).itemsize + 512, np.uint8)
+    start = -room.ctypes.data % 512
+    return room[start : start + size * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+
+
+def _table(tokens: int) -> np.ndarray[Any, Any]:
+    return np.arange(_BATCH * tokens // _BLOCK, dtype=np.int32).reshape(_BATCH, -1)
 
 
 def _paged() -> dict[str, Any]:
-    blocks = _TOKENS // _BLOCK
-    table = np.arange(_BATCH * blocks, dtype=np.int32).reshape(_BATCH, blocks)
-    return {"block_table": table, "block_size": _BLOCK, "kv_lengths": _TOKENS}
+    return {"block_table": _table(_TOKENS), "block_size": _BLOCK, "kv_lengths": _TOKENS}
 
 
 def _llama_prefill() -> None:
@@ -52,8 +58,42 @@ def _mla_decode() -> None:
     attention(_zeros(_BATCH, 1, 128, 512), key, None, num_kv_heads=1, rope=rope, scale=192**-0.5, **_paged())
 
 
+def _sparse_decode(
+    ratio: int, topk: int, channels: int = 512, row: type = np.float16, query: type = np.float16
+) -> None:
+    rng = np.random.default_rng(0)
+    chosen = np.stack([rng.choice(_LONG // ratio, topk, replace=False) for _ in range(_BATCH)]) if topk else None
+    pools = [_zeros(_BATCH * tokens // _BLOCK, _BLOCK, 1, channels, dtype=row) for tokens in (_LONG, _LONG // ratio)]
+    with SparsePlan(
+        _zeros(_BATCH, 1, 64, 512, dtype=query),
+        *pools,
+        sinks=np.zeros(64, np.float32),
+        cmp_ratio=ratio,
+        cmp_sparse_indices=None if chosen is None else chosen.astype(np.int32).reshape(_BATCH, 1, 1, topk),
+        kv_lengths=_LONG,
+        ori_block_table=_table(_LONG),
+        cmp_block_table=_table(_LONG // ratio),
+    ) as plan:
+        plan.run()
+
+
+def _hca_decode() -> None:
+    _sparse_decode(128, 0)
+
+
+def _csa_decode() -> None:
+    _sparse_decode(4, _TOPK)
+
+
+def _packed_csa_decode() -> None:
+    _sparse_decode(4, _TOPK, 640, ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16)
+
+
 SCENARIOS: dict[str, Callable[[], None]] = {
     "llama-3-8b-prefill": _llama_prefill,
     "llama-3-8b-decode": _llama_decode,
     "deepseek-v3-mla-decode": _mla_decode,
+    "deepseek-v4-hca-decode": _hca_decode,
+    "deepseek-v4-csa-decode": _csa_decode,
+    "deepseek-v4-packed-csa-decode": _packed_csa_decode,
 }

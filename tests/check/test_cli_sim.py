@@ -84,4 +84,11 @@ def test_a_known_call_is_counted(chip: str, capsys: pytest.CaptureFixture[str], 
 
 
 def test_known_calls_are_named() -> None:
-    assert list(SCENARIOS) == ["llama-3-8b-prefill", "llama-3-8b-decode", "deepseek-v3-mla-decode"]
+    assert list(SCENARIOS) == [
+        "llama-3-8b-prefill",
+        "llama-3-8b-decode",
+        "deepseek-v3-mla-decode",
+        "deepseek-v4-hca-decode",
+        "deepseek-v4-csa-decode",
+        "deepseek-v4-packed-csa-decode",
+    ]
