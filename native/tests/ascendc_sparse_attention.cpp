@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sparse AscendC kernels in the simulator with its checks on, for both architectures, against the double computation
-// and the host engine. A case without an instantiation has to be refused.
+// The sparse AscendC kernels in the simulator with its checks on, for both architectures, against the double
+// computation and the host engine. A case without an instantiation has to be refused.
 #include "ascendc/launch/sim_settings.h"
 #include "ascendc/launch/sparse_attention.h"
 #include "ascendc/launch/sparse_schedule.h"
