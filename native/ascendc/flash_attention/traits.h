@@ -25,6 +25,7 @@ struct Traits {
     using Item = ascendc::Item;
     static_assert(sizeof(Element) == 2, "half or bfloat16_t");
     static constexpr bool kIsSparse = false;
+    static constexpr int32_t kLead = 1;  // steps that vector cores make keys ahead
     static constexpr ScaleType kSinkType = kIsSame<Element, half> ? ScaleType::f16 : ScaleType::bf16;
     static constexpr float kEmptyLse = __builtin_huge_valf();  // of a row that has seen no key
 
