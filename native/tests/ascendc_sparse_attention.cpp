@@ -5,6 +5,7 @@
 // and the host engine. A case without an instantiation has to be refused.
 #include "ascendc/launch/sim_settings.h"
 #include "ascendc/launch/sparse_attention.h"
+#include "ascendc/launch/sparse_schedule.h"
 #include "ascendc_support.h"
 #include "engine_sparse_problem.h"
 
@@ -188,27 +189,13 @@ void lists() {
     });
 }
 
-// A token that sees one row, and no sink, is that row: every code with every scale that makes it finite.
+// Packed rows become the same numbers as on the host.
 void packed_numbers() {
     for (const SparseRows rows : {SparseRows::packed_e4m3, SparseRows::packed_hif8}) {
-        SparseSpec spec;
-        spec.rows = rows;
-        spec.heads = 1;
-        spec.has_sink = false;
-        spec.sequences = Sequences(255, {1, 1});
-        SparseData data = make_sparse_data(spec, 8);
-        for (size_t scale = 0; scale < 255; scale++) {
-            SparseLogical& d = data.sequences[scale];
-            std::fill(d.q.begin(), d.q.end(), uint16_t{0});
-            std::memset(d.ori.data() + 576, static_cast<int>(scale), 7);
-            for (size_t i = 0; i < 448; i++) {
-                d.ori[128 + i] = static_cast<uint8_t>(i);
-                if (!std::isfinite(read_row(spec, d.ori.data(), static_cast<int64_t>(i)))) d.ori[128 + i] = 0;
-            }
-        }
-        const Result got = result_on({3510, kCores}, spec, data);
-        const Result want = run_sparse(spec, data);
-        expect(got.out == want.out, "packed rows " + std::to_string(static_cast<int>(rows)) + ": other numbers");
+        const SparseSpec spec = every_packed_number(rows);
+        const SparseData data = make_every_packed_number(spec);
+        expect(result_on({3510, kCores}, spec, data).out == run_sparse(spec, data).out,
+               "packed rows " + std::to_string(static_cast<int>(rows)) + ": other numbers");
     }
 }
 
@@ -220,14 +207,7 @@ void padding() {
         SparseLaid laid(spec, data);
         const SparseFault fault = run_on(chip, laid);
         expect(!fault.found() && !fault.failed, "padding: " + fault.failure);
-        for (const SparseSequence& s : laid.sequences) {
-            for (int64_t t = s.q_len; t < s.q_len + s.pad_after; t++) {
-                const uint16_t* row = laid.out.data() + s.out_offset + t * laid.problem.out.token_stride;
-                bool is_zero = std::all_of(row, row + spec.heads * kDim, [](uint16_t x) { return x == 0; });
-                for (int64_t h = 0; h < spec.heads; h++) is_zero = is_zero && laid.lse_of(s, t, h) == 0.0f;
-                expect(is_zero, "padding is 0" + name_of(chip));
-            }
-        }
+        expect(is_padding_zero(laid), "padding is 0, its LSE too" + name_of(chip));
     });
 }
 
@@ -283,6 +263,32 @@ void orders() {
     }
 }
 
+// What the shares say of the core that an item is on: rows, part of the columns, and half of the heads.
+void check_cores(const SparseSpec& spec, const SparseData& data, const Chip& chip, const SparseShares& all) {
+    using namespace acl_attn::ascendc;
+    const SparseLaid laid(spec, data);
+    const SparseSchedule schedule = make_schedule(laid.problem, laid.sequences.data(),
+                                                  static_cast<int64_t>(laid.sequences.size()), &all, chip);
+    int32_t on_cores = 0;
+    for (int32_t core = 0; core < schedule.cores; core++) {
+        const size_t first = static_cast<size_t>(schedule.core_items[static_cast<size_t>(core)]);
+        const size_t end = static_cast<size_t>(schedule.core_items[static_cast<size_t>(core) + 1]);
+        on_cores += end > first;
+        for (size_t i = first; i < end; i++) {
+            const int64_t* item = schedule.items.data() + i * kSparseItemWords;
+            const int64_t row = (item[kSparseItemRowBegin] + item[kSparseItemRowEnd] - 1) / 2;
+            const bool is_second_half = row % spec.heads >= spec.heads / 2;
+            expect(std::any_of(all.begin(), all.end(),
+                               [&](const SparseShare& s) {
+                                   return s.sequence == item[kSparseItemSequence] && s.row_begin <= row &&
+                                          row < s.row_end && s.core + (s.copies > 1 && is_second_half) == core;
+                               }) || item[kSparseItemSequence] == 3,
+                   chip_name(spec, chip) + ": an item on the wrong core");
+        }
+    }
+    expect(schedule.is_by_shares && on_cores == (spec.cmp_topk > 0 ? 4 : 3), chip_name(spec, chip) + ": cores in use");
+}
+
 // Nor does who does what. Shares that are for more cores than the chip has are passed over.
 void shares() {
     for (const int64_t topk : {0, 60}) {
@@ -303,6 +309,7 @@ void shares() {
         all[0].block_end = all[1].block_begin = 2;
         all[1].block_end = 5;
         for_each_chip([&](const Chip& chip) {
+            check_cores(spec, data, {chip.architecture, 7}, all);
             const Result want = result_on(chip, spec, data);
             for (const int32_t cores : {7, 5}) {
                 expect(is_same(result_on({chip.architecture, cores}, spec, data, &all), want),

@@ -184,6 +184,20 @@ private:
     const SparseSpec spec_;
 };
 
+// Output and LSE of the tokens behind a sequence's own.
+inline bool is_padding_zero(const SparseLaid& laid) {
+    for (const SparseSequence& s : laid.sequences) {
+        for (int64_t t = s.q_len; t < s.q_len + s.pad_after; t++) {
+            const uint16_t* row = laid.out.data() + s.out_offset + t * laid.problem.out.token_stride;
+            if (std::any_of(row, row + laid.problem.heads * kDim, [](uint16_t x) { return x != 0; })) return false;
+            for (int64_t h = 0; h < laid.problem.heads; h++) {
+                if (laid.lse_of(s, t, h) != 0.0f) return false;
+            }
+        }
+    }
+    return true;
+}
+
 inline bool is_same(const Result& a, const Result& b) {
     return a.out == b.out && a.lse.size() == b.lse.size() &&
            std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0;

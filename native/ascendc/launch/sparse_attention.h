@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sparse kernels as an engine: the same problem, operands and promises as engine::SparseAttention, but for this: a
+// The sparse kernels as an engine: the same problem, operands and promises as engine::SparseAttention, but for these: a
 // row that lies in the same tile as rows that a token sees may be multiplied by 0, so that NaN and infinities in it may
-// reach the result.
+// reach the result; and its last bits may differ with the number of query tokens in its sequence.
 #pragma once
 
 #include <memory>
