@@ -122,6 +122,7 @@ struct SparseOperands {
     const float* sinks = nullptr;  // [heads], logits: in the denominator and the LSE, never in a row that sees nothing
     void* out = nullptr;
     float* lse = nullptr;          // natural logarithm, sink included; 0 where nothing is seen
+    const MemoryRanges* ranges = nullptr;  // all of the above, for targets that watch accesses; the host does not
     const SparseShares* shares = nullptr;  // null: run() shares the work out, as it does where cores() is 0
 };
 

@@ -16,6 +16,10 @@ Finding unserved(const engine::Problem& problem) {
 
 Finding unserved(const engine::SparseProblem&) { return {}; }
 
+bool reads_operands() { return true; }
+
+bool watches_memory() { return false; }
+
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip) {
     return engine::Attention::plan(std::move(problem));
 }

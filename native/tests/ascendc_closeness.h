@@ -16,11 +16,18 @@
 
 namespace engine_test {
 
-// False, with a message, if the run failed.
-inline bool run_on(const Chip& chip, const Problem& problem, const Operands& operands, const std::string& name) {
+// `ranges`: the memory that the simulator is to hold the run to; empty: it watches none.
+inline Fault fault_on(const Chip& chip, const Problem& problem, Operands operands, const MemoryRanges& ranges) {
     const auto plan = acl_attn::ascendc::plan(problem, chip);
     std::vector<unsigned char> memory(plan->workspace_bytes() + 4, 0xff);
-    const Fault fault = plan->run(operands, memory.data() + 4);
+    if (!ranges.empty()) operands.ranges = &ranges;
+    return plan->run(operands, memory.data() + 4);
+}
+
+// False, with a message, if the run failed.
+inline bool run_on(const Chip& chip, const Problem& problem, const Operands& operands, const MemoryRanges& ranges,
+                   const std::string& name) {
+    const Fault fault = fault_on(chip, problem, operands, ranges);
     if (!fault.failed && !fault.found) return true;
     fail(name + ": " + (fault.found ? "a fault in the block table" : fault.failure));
     return false;

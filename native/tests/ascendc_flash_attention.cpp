@@ -86,7 +86,7 @@ void check_case(const Chip& chip, const Features& f, std::set<std::string>& unse
             unserved.insert(lacking);
             continue;
         }
-        if (!run_on(chip, call.p, call.o, name)) continue;
+        if (!run_on(chip, call.p, call.o, call.ranges(), name)) continue;
         if (first.empty()) {
             check_exact(f, call, name);
             check_engine(f, call, storage, name);
@@ -125,7 +125,7 @@ void check_spec(const Chip& chip, Spec spec) {
         const std::vector<Logical> data = make_logical(spec, 3);
         Laid laid(spec, data);
         const std::string name = spec.name() + name_of(chip);
-        if (!run_on(chip, laid.problem, laid.operands, name)) continue;
+        if (!run_on(chip, laid.problem, laid.operands, laid.ranges(), name)) continue;
         const Error e = compare(spec, laid.collect(spec), reference(spec, data));
         char text[120];
         std::snprintf(text, sizeof text, ": rms %.6f, lse %.2e, shape %s", e.rms, e.lse, e.shape ? "ok" : "wrong");
@@ -136,7 +136,7 @@ void check_spec(const Chip& chip, Spec spec) {
 Result result_on(const Chip& chip, const Spec& spec, const std::vector<Logical>& data, uint64_t seed) {
     Laid laid(spec, data);
     acl_attn::ascendc::set_sim_settings({true, seed});
-    run_on(chip, laid.problem, laid.operands, spec.name() + name_of(chip));
+    run_on(chip, laid.problem, laid.operands, laid.ranges(), spec.name() + name_of(chip));
     acl_attn::ascendc::set_sim_settings({true, 0});
     return laid.collect(spec);
 }
@@ -152,6 +152,27 @@ void check_order(int32_t architecture, const Spec& spec) {
     }
 }
 
+// Operands said to end a byte before they do: the kernel's access to that byte must be found.
+void check_watching(const Chip& chip) {
+    Spec spec;
+    spec.heads = 2;
+    spec.dim = spec.dim_v = 64;
+    spec.sequences = {{20, 129}};
+    spec.has_mask = true;
+    const std::vector<Logical> data = make_logical(spec, 3);
+    Laid laid(spec, data);
+    for (size_t i = 0; i < laid.ranges().size(); i++) {
+        MemoryRanges ranges = laid.ranges();
+        if (ranges[i].bytes == 0) continue;  // a block table, which this call has not
+        ranges[i].bytes -= 1;
+        const std::string expected = std::string(ranges[i].is_written ? "write to " : "read of ") + ranges[i].name +
+                                     ": expected bytes within its " + std::to_string(ranges[i].bytes);
+        const Fault fault = fault_on(chip, laid.problem, laid.operands, ranges);
+        expect(fault.failed && fault.failure.find(expected) != std::string::npos,
+               "a byte beyond " + std::string(ranges[i].name) + name_of(chip) + ": " + fault.failure);
+    }
+}
+
 }  // namespace
 }  // namespace engine_test
 
@@ -160,6 +181,7 @@ int main() {
     acl_attn::ascendc::set_sim_settings({true, 0});
     for (const int32_t architecture : {2201, 3510}) {
         const Chip chip = {architecture, kCores};
+        check_watching(chip);
         for (const Spec& spec : specs()) check_order(architecture, spec);
         for (const Spec& spec : specs()) check_spec(chip, spec);
         std::set<std::string> unserved;

@@ -24,6 +24,8 @@ SparseFault run_on(const Chip& chip, SparseLaid& laid, const SparseShares* share
     workspace.assign(plan->workspace_bytes(), 0xff);
     SparseOperands operands = laid.operands;
     operands.shares = shares;
+    const MemoryRanges ranges = laid.ranges();
+    operands.ranges = &ranges;
     return plan->run(operands, laid.sequences.data(), static_cast<int64_t>(laid.sequences.size()), workspace.data());
 }
 

@@ -22,6 +22,19 @@ public:
     Guarded<float> lse, sinks;
     Guarded<uint8_t> ori, cmp;
     Guarded<int32_t> ori_table, cmp_table, ori_lists, cmp_lists, ori_lengths, cmp_lengths;
+
+    MemoryRanges ranges() const {
+        MemoryRanges all;
+        const auto add = [&](const auto& array, const char* name, bool is_written = false) {
+            all.push_back({array.data(), array.size() * sizeof array[0], name, is_written});
+        };
+        add(q, "query"), add(ori, "original rows"), add(cmp, "compressed rows"), add(sinks, "sinks");
+        add(ori_table, "block table"), add(cmp_table, "block table of compressed rows");
+        add(ori_lists, "list"), add(cmp_lists, "list of compressed rows");
+        add(ori_lengths, "lengths"), add(cmp_lengths, "lengths of compressed rows");
+        add(out, "out", true), add(lse, "lse", true);
+        return all;
+    }
     static constexpr uint16_t kUnwritten = 0x4242;
 
     SparseLaid(const SparseSpec& spec, const SparseData& data, uint64_t seed = 1) : spec_(spec) {

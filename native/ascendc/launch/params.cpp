@@ -145,10 +145,12 @@ KernelMemory divide_memory(void* memory, const Problem& p, const Schedule& sched
     to.core_items = arena.take<int64_t>(static_cast<int64_t>(schedule.core_items.size()));
     to.merges = arena.take<int64_t>(static_cast<int64_t>(schedule.merges.size()));
     to.clears = arena.take<int64_t>(static_cast<int64_t>(schedule.clears.size()));
+    to.plan_bytes = arena.used();
     to.cores = arena.take<char>(int64_t{schedule.cores} * instantiation.bytes_of_core());
     to.partial_out = arena.take<float>(schedule.partial_rows * dim_v_of(instantiation.size));
     to.partial_max = arena.take<float>(schedule.partial_rows);
     to.partial_sum = arena.take<float>(schedule.partial_rows);
+    to.used_bytes = arena.used();
     to.bytes = arena.bytes();
     return to;
 }

@@ -53,7 +53,8 @@ private:
         if (!fits(problem_, schedule, count)) return "sparse attention: longer sequences than were planned for";
         const SparseMemory places = divide_memory(memory, problem_, chip_);
         write_plan(places, problem_, operands, sequences, count, schedule);
-        return launch(instantiation_, make_params(places, problem_, operands, schedule), schedule.cores);
+        const LaunchMemory watched = {operands.ranges, places.rows.plan(), places.rows.workspace()};
+        return launch(instantiation_, make_params(places, problem_, operands, schedule), schedule.cores, watched);
     }
 
     const engine::SparseProblem problem_;

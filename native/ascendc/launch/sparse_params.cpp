@@ -73,10 +73,12 @@ SparseMemory divide_memory(void* memory, const SparseProblem& p, const Chip& chi
     to.rows.core_items = arena.take<int64_t>(chip.cores + 1);
     to.rows.merges = arena.take<int64_t>(bounds.merges * kMergeWords);
     to.rows.clears = arena.take<int64_t>(p.max_sequences);
+    to.rows.plan_bytes = arena.used();
     to.rows.cores = arena.take<char>(int64_t{chip.cores} * sparse_core_bytes());
     to.rows.partial_out = arena.take<float>(bounds.partial_rows * kDim);
     to.rows.partial_max = arena.take<float>(bounds.partial_rows);
     to.rows.partial_sum = arena.take<float>(bounds.partial_rows);
+    to.rows.used_bytes = arena.used();
     to.rows.bytes = arena.bytes();
     return to;
 }

@@ -28,6 +28,7 @@ engine::SparseOperands operands_of(const Addresses& a) {
     o.sinks = static_cast<const float*>(a.inputs[kSinks]);
     o.out = a.outputs[kAttnOut];
     o.lse = static_cast<float*>(a.outputs[kSoftmaxLse]);
+    o.ranges = a.ranges.empty() ? nullptr : &a.ranges;
     return o;
 }
 
