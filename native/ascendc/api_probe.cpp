@@ -100,8 +100,8 @@ __aicore__ inline void ProbeSquares() {
 }
 #endif
 
-// C: what products of T are.
-template <class T, class C>
+// C: what products of T are, To: what they are handed over as.
+template <class T, class C, class To = C>
 __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     const AscendC::LocalTensor<T> tile = At<T>(AscendC::TPosition::A1, 0);
     const AscendC::LocalTensor<T> left = At<T>(AscendC::TPosition::A2, 0);
@@ -143,9 +143,10 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     fix.ndNum = 1;
     fix.srcNdStride = 0;
     fix.dstNdStride = 0;
-    fix.quantPre = QuantMode_t::NoQuant;
+    fix.quantPre = sizeof(To) < sizeof(C) ? QuantMode_t::DEQF16 : QuantMode_t::NoQuant;
+    fix.deqScalar = 0;
     fix.unitFlag = 0;
-    AscendC::Fixpipe<C, C, AscendC::CFG_ROW_MAJOR>(Global<C>(address), result, fix);
+    AscendC::Fixpipe<To, C, AscendC::CFG_ROW_MAJOR>(Global<To>(address), result, fix);
     // [6] Fixpipe CFG_ROW_MAJOR
 #else
     AscendC::FixpipeParamsArch3510<AscendC::CO2Layout::ROW_MAJOR> fix;  // [6] FixpipeParamsArch3510 CO2Layout
@@ -153,14 +154,15 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     fix.mSize = 16;
     fix.srcStride = 16;
     fix.dstStride = 16;
-    fix.quantPre = QuantMode_t::NoQuant;
+    fix.quantPre = sizeof(To) < sizeof(C) ? QuantMode_t::DEQF16 : QuantMode_t::NoQuant;
+    fix.deqScalar = 0;
     fix.unitFlag = 0;
     fix.dualDstCtl = 1;
     fix.params.ndNum = 1;
     fix.params.srcNdStride = 0;
     fix.params.dstNdStride = 0;
-    const AscendC::LocalTensor<C> to = At<C>(AscendC::TPosition::VECCALC, 0);
-    AscendC::Fixpipe<C, C, kProbeRowsToUb>(to, result, fix);  // [6] FixpipeConfig
+    const AscendC::LocalTensor<To> to = At<To>(AscendC::TPosition::VECCALC, 0);
+    AscendC::Fixpipe<To, C, kProbeRowsToUb>(to, result, fix);  // [6] FixpipeConfig
 #endif
 }
 
@@ -168,6 +170,7 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
 __aicore__ inline void ProbeArithmetic() {
     const AscendC::LocalTensor<float> a = At<float>(AscendC::TPosition::VECCALC, 0);
     const AscendC::LocalTensor<float> b = At<float>(AscendC::TPosition::VECCALC, 8192);
+    const AscendC::LocalTensor<half> halves = At<half>(AscendC::TPosition::VECCALC, 32768);
     AscendC::BinaryRepeatParams strides;  // [7.1] BinaryRepeatParams
     strides.dstBlkStride = 1;
     strides.src0BlkStride = 1;
@@ -190,6 +193,9 @@ __aicore__ inline void ProbeArithmetic() {
     AscendC::Muls(a, b, 1.0f, 64);                  // [7.2] Muls
     AscendC::Maxs(a, b, 1.0f, 64);                  // [7.2] Maxs
     AscendC::Mins(a, b, 1.0f, 64);                  // [7.2] Mins
+    AscendC::Muls(halves, halves, static_cast<half>(1.0f), 64);
+    AscendC::Maxs(halves, halves, static_cast<half>(1.0f), 64);
+    AscendC::Mins(halves, halves, static_cast<half>(1.0f), 64);
     AscendC::Exp(a, b, 64);                         // [7.2] Exp
     AscendC::Ln(a, b, 64);                          // [7.2] Ln
     AscendC::Sqrt(a, b, 64);                        // [7.2] Sqrt
@@ -206,7 +212,6 @@ __aicore__ inline void ProbeArithmetic() {
     AscendC::WholeReduceMax<float>(a, b, 64, 1, 1, 1, 8, order);                // [7.3] WholeReduceMax
     AscendC::WholeReduceSum<float>(a, b, 64, 1, 1, 1, 8);                       // [7.3] WholeReduceSum
     const AscendC::LocalTensor<uint8_t> bits = At<uint8_t>(AscendC::TPosition::VECCALC, 16384);
-    const AscendC::LocalTensor<half> halves = At<half>(AscendC::TPosition::VECCALC, 32768);
     AscendC::Compares(bits, a, 0.5f, AscendC::CMPMODE::GT, static_cast<uint32_t>(64));  // [7.2] Compares CMPMODE
     AscendC::Compares(bits, halves, static_cast<half>(0.0f), AscendC::CMPMODE::EQ, static_cast<uint32_t>(128));
     const AscendC::SELMODE mode = AscendC::SELMODE::VSEL_TENSOR_SCALAR_MODE;  // [7.2] SELMODE
@@ -272,6 +277,8 @@ __simd_vf__ inline void ProbeFunction(__ubuf__ T* narrow_numbers, __ubuf__ float
         AscendC::Reg::Max(a, a, b, wide);      // [8] Reg::Max
         AscendC::Reg::Add(a, a, b, some);      // [8] Reg::Add
         AscendC::Reg::Mul(a, a, b, some);      // [8] Reg::Mul
+        AscendC::Reg::Muls(a, a, 1.0f, some);  // [8] Reg::Muls
+        AscendC::Reg::Maxs(a, a, 1.0f, some);  // [8] Reg::Maxs
         AscendC::Reg::ExpSub(a, a, b, some);   // [8] Reg::ExpSub
         AscendC::Reg::Reduce<AscendC::Reg::ReduceType::MAX>(b, a, wide);  // [8] Reg::Reduce
         AscendC::Reg::Reduce<AscendC::Reg::ReduceType::SUM>(b, a, wide);  // [8] Reg::ReduceType
@@ -387,6 +394,7 @@ extern "C" __global__ __mix__(1, 2) void acl_attn_api_probe(uint64_t address) {
         ProbeCube<half, float>(address);
         ProbeCube<bfloat16_t, float>(address);
         ProbeCube<int8_t, int32_t>(address);
+        ProbeCube<int8_t, int32_t, half>(address);
 #if __NPU_ARCH__ == 2201
         ProbeSquares();
 #else

@@ -4,6 +4,7 @@
 // The cube core's half of the kernel: scores S = Q K^T, and products O_t = P V, a step at a time.
 #pragma once
 
+#include "ascendc/flash_attention/quantised_scales.h"
 #include "ascendc/flash_attention/rows.h"
 #include "ascendc/flash_attention/signals.h"
 #include "ascendc/flash_attention/traits.h"
@@ -19,6 +20,7 @@ class CubeSide {
     using Element = typename Traits::Element;
     using Item = typename Traits::Item;
     using Product = typename Traits::Product;
+    using Score = typename Traits::Score;
     using Rope = typename Traits::Rope;
     using Tile = AscendC::LocalTensor<Element>;
 
@@ -72,9 +74,9 @@ public:
         if constexpr (!Traits::kValueIsKey) keys_.SetFree(KeySlot(step));
         if (step.is_last) query_.SetFree(0);
         if (Traits::kHasRopeScores && params_.rope_dim > 0) {
-            HandOverScores<float>(Traits::kGmRopeScores, Traits::kUbRopeScores, step, item);
+            HandOverScores<float, float>(Traits::kGmRopeScores, Traits::kUbRopeScores, step, item);
         } else {
-            HandOverScores<Product>(Traits::kGmScores, Traits::kUbScores, step, item);
+            HandOverScores<Score, Product>(Traits::kGmScores, Traits::kUbScores, step, item);
         }
         ScoresReady::template SetByCube<PIPE_FIX>();
     }
@@ -97,9 +99,10 @@ public:
             L1ToL0BTransposed(Right<Element>(), ValueTile(step), step.keys, column, count, Traits::kKeys);
             Multiply<Product, Element>(item.rows, RoundUp(count, kTransposedColumns<Element>), step.keys, true);
             const uint32_t offset = static_cast<uint32_t>(column) * sizeof(Product);
-            HandOver<Product>(Traits::kGmProducts + slot * Traits::kGmProductBytes + offset,
-                     Traits::kUbProducts + (slot % Traits::kProductSlots) * Traits::kProductBytes + offset, item.rows,
-                     count, Traits::kDimV);
+            HandOver<Product, Product>(
+                Traits::kGmProducts + slot * Traits::kGmProductBytes + offset,
+                Traits::kUbProducts + (slot % Traits::kProductSlots) * Traits::kProductBytes + offset, item.rows,
+                count, Traits::kDimV);
         }
         if constexpr (__NPU_ARCH__ == 2201) probs_.SetFree(0);
         if constexpr (Traits::kValueIsKey) {
@@ -164,7 +167,7 @@ private:
     // Ropes of another type: their products join those in L0C, or, beside integers, begin a tile of their own.
     __aicore__ inline void MultiplyRopes(const Step& step, const Item& item) {
         if constexpr (Traits::kHasRopeScores) {
-            HandOverScores<Product>(Traits::kGmScores, Traits::kUbScores, step, item);
+            HandOverScores<Score, Product>(Traits::kGmScores, Traits::kUbScores, step, item);
             results_.WaitFree(result_);
         }
         operands_.WaitFree(operand_);
@@ -173,28 +176,36 @@ private:
         Multiply<float, Rope>(item.rows, step.keys, params_.rope_dim, Traits::kHasRopeScores);
     }
 
-    template <class T>
+    template <class To, class From>
     __aicore__ inline void HandOverScores(uint32_t gm_offset, uint32_t ub_address, const Step& step,
                                           const Item& item) {
         const uint32_t slot = static_cast<uint32_t>(step.slot);
-        HandOver<T>(gm_offset + slot * Traits::kGmScoreBytes,
-                    ub_address + (slot % Traits::kScoreSlots) * Traits::kScoreBytes, item.rows, step.keys,
-                    Traits::kKeys);
+        HandOver<To, From>(gm_offset + slot * Traits::kGmScoreBytes,
+                           ub_address + (slot % Traits::kScoreSlots) * Traits::kScoreBytes, item.rows, step.keys,
+                           Traits::kKeys);
     }
 
     // The result goes to the core's part of GM, or to UB, whichever the chip can.
-    template <class T>
+    template <class To, class From>
     __aicore__ inline void HandOver([[maybe_unused]] uint32_t gm_offset, [[maybe_unused]] uint32_t ub_address,
                                     int32_t m, int32_t n, int32_t ld) {
         results_.SetReady(result_);
         results_.WaitReady(result_);
 #if __NPU_ARCH__ == 2201
-        L0cToGm(Gm<T>(memory_ + gm_offset), Result<T>(), m, n, ld);
+        L0cToGm(Gm<To>(memory_ + gm_offset), Result<From>(), m, n, ld, HandOverScale<To, From>());
 #else
-        L0cToUb(Ub<T>(ub_address, static_cast<uint32_t>(Traits::kVectorRows * ld)), Result<T>(), m, n, ld);
+        L0cToUb(Ub<To>(ub_address, static_cast<uint32_t>(Traits::kVectorRows * ld)), Result<From>(), m, n, ld,
+                HandOverScale<To, From>());
 #endif
         results_.SetFree(result_);
         result_ = 1 - result_;
+    }
+
+    // Of products that are rounded on the way.
+    template <class To, class From>
+    __aicore__ inline float HandOverScale() const {
+        if constexpr (sizeof(To) < sizeof(From)) return PerTensorScoreScale(params_);
+        return 1.0f;
     }
 
     // The probabilities of the step are in L1 afterwards, and MTE1 may read them.

@@ -9,7 +9,7 @@
 #include "ascendc/flash_attention/quantised_scales.h"
 #include "ascendc/flash_attention/statistics.h"
 #include "ascendc/tile/shared/narrow.h"
-#include "ascendc/tile/shared/softmax_state.h"
+#include "ascendc/tile/shared/softmax.h"
 
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
@@ -32,24 +32,24 @@ public:
         if constexpr (kScheme == Scheme::gqa) scales_.LoadKeys(step, item);
     }
 
-    // What the cube has left, in place; `rope`: the ropes' products, where they have a tile of their own.
-    __aicore__ inline void Logits(const FloatTile& scores, const FloatTile& rope, int32_t rows) {
+    // From what the cube has left; `rope`: the ropes' products, where they have a tile of their own. `scores` is where
+    // `logits` will be, but for halves.
+    __aicore__ inline void Logits(const FloatTile& logits, const AscendC::LocalTensor<typename Traits::Score>& scores,
+                                  const FloatTile& rope, int32_t rows) {
         const int32_t count = rows * kKeys;
-        if constexpr (Traits::kIsInteger) ToFloat(scores, count);
-        if constexpr (Traits::kHasRopeScores) {
-            if (params_.rope_dim > 0) VecAdd(scores, scores, rope, count);
-        }
         if constexpr (kScheme == Scheme::per_tensor) {
-            VecMuls(scores, scores, PerTensorScoreScale(params_), count);
-            Clamp(scores, -kLargestHalf, kLargestHalf, count);
-            RoundToHalf(scores, scores, Halves(), count);
-            VecMuls(scores, scores, params_.scale, count);
-            RoundToHalf(scores, scores, Halves(), count);
+            if (MayOverflow()) Clamp(scores, static_cast<half>(-kLargestHalf), static_cast<half>(kLargestHalf), count);
+            VecMuls(scores, scores, static_cast<half>(params_.scale), count);
+            VecCast(logits, scores, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
         } else {
+            if constexpr (Traits::kIsInteger) ToFloat(logits, count);
+            if constexpr (Traits::kHasRopeScores) {
+                if (params_.rope_dim > 0) VecAdd(logits, logits, rope, count);
+            }
             RowBroadcast(Broadcast(), Statistic<Traits>(kRowScale), rows);
-            ByRow<RowOperation::multiply>(scores, Broadcast(), rows, kKeys, kKeys);
+            ByRow<RowOperation::multiply>(logits, Broadcast(), rows, kKeys, kKeys);
+            if constexpr (kScheme == Scheme::gqa) ByColumn<true>(logits, scales_.Keys(), rows, kKeys, kKeys);
         }
-        if constexpr (kScheme == Scheme::gqa) ByColumn<true>(scores, scales_.Keys(), rows, kKeys, kKeys);
     }
 
     // After a bias has been added.
@@ -61,23 +61,25 @@ public:
 
     // Logits of `rows` rows become weights, row-major; the state takes them in. Logits are used up. `beta`: what the
     // step's products will be worth.
-    __aicore__ inline void Weigh(const AscendC::LocalTensor<Element>& weights, const FloatTile& scores,
+    __aicore__ inline void Weigh(const AscendC::LocalTensor<Element>& weights, const FloatTile& logits,
                                  const SoftmaxState& state, const FloatTile& beta, int32_t rows) {
-        RowMax(state.fresh, scores, state.scratch, rows, kKeys, kKeys);
-        if constexpr (kIsRelativeToStep) {
-            VecMaxs(beta, state.fresh, kLowest, rows);  // of a row that sees none of the step's keys
-            TakeLargest(state, rows);
-            RowBroadcast(state.broadcast, beta, rows);
-            VecSub(beta, beta, state.largest, rows);
-            VecExp(beta, beta, rows);
+        const float gain = WeightGain<Traits>(params_);
+        const uint32_t count = static_cast<uint32_t>(rows * kKeys);
+        if constexpr (kScheme == Scheme::per_tensor) {  // exponentials are fp16 before they are multiplied
+            WeightTile<kKeys, false, false>(Halves(), logits, state, beta, 1.0f, rows);
+            VecMuls(Halves(), Halves(), static_cast<half>(gain), rows * kKeys);
+            if (gain > 127.0f || gain < -128.0f) {
+                Clamp(Halves(), static_cast<half>(-128.0f), static_cast<half>(127.0f), rows * kKeys);
+            }
+            VecCast(weights, Halves(), AscendC::RoundMode::CAST_RINT, count);
+        } else if constexpr (Traits::kIsInteger) {  // through fp16: there is no shorter way, and it is the scheme's
+            WeightTile<kKeys, kIsRelativeToStep, true>(Halves(), logits, state, beta, gain, rows);
+            VecCast(weights, Halves(), AscendC::RoundMode::CAST_RINT, count);
         } else {
-            TakeLargest(state, rows);
-            RowBroadcast(state.broadcast, state.largest, rows);
+            WeightTile<kKeys, kIsRelativeToStep, true>(logits, logits, state, beta, gain, rows);
+            if (gain > Traits::kLargestWeight) VecMins(logits, logits, Traits::kLargestWeight, rows * kKeys);
+            VecCast(weights, logits, kNearest<Element>, count);
         }
-        Exponentials<kKeys>(scores, state, rows);
-        if constexpr (kIsRelativeToStep) VecMul(state.fresh, state.fresh, beta, rows);
-        VecAdd(state.sum, state.sum, state.fresh, rows);
-        Round(weights, scores, rows * kKeys);
     }
 
     // The step's products of weights and values, rows `ld` apart, which is a multiple of 64.
@@ -101,18 +103,11 @@ private:
                 static_cast<uint32_t>(count));
     }
 
-    // Integers go through fp16, as there is no shorter way, and as the schemes say.
-    __aicore__ inline void Round(const AscendC::LocalTensor<Element>& weights, const FloatTile& scores,
-                                 int32_t count) {
-        if constexpr (kScheme == Scheme::per_tensor) RoundToHalf(scores, scores, Halves(), count);
-        VecMuls(scores, scores, WeightGain<Traits>(params_), count);
-        if constexpr (Traits::kIsInteger) {
-            Clamp(scores, -128.0f, 127.0f, count);
-            VecCast(Halves(), scores, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(count));
-            VecCast(weights, Halves(), AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(count));
-        } else {
-            Narrow(weights, scores, count, Traits::kUbScratch);
-        }
+    // Whether products of the largest codes leave fp16.
+    __aicore__ inline bool MayOverflow() const {
+        const float scale = PerTensorScoreScale(params_);
+        const float largest = static_cast<float>(params_.dim) * 128.0f * 128.0f * (scale < 0 ? -scale : scale);
+        return !(largest <= kLargestHalf);
     }
 
     const FlashAttentionParams& params_;

@@ -46,6 +46,8 @@ struct Traits {
     static constexpr bool kIsInteger = kIsSame<ElementT, int8_t>;
     static_assert(sizeof(Element) == (kIsQuantised ? 1 : 2), "half or bfloat16_t, or 8 bits");
     using Product = Choose<kIsInteger, int32_t, float>;  // what the cube makes of two Elements
+    // What the cube hands over of them for scores: the per-tensor scheme has its scores in fp16.
+    using Score = Choose<kScheme == Scheme::per_tensor, half, Product>;
     using Out = Choose<kIsQuantised, bfloat16_t, Element>;  // of results, where OutType does not say otherwise
     static constexpr float kLargestWeight = kIsInteger ? 127.0f : kIsHifloat8<Element> ? 32768.0f : 448.0f;
     using Bias = Choose<kIsQuantised, half, Element>;
@@ -106,7 +108,8 @@ struct Traits {
     // On 2201 products are fetched in chunks of columns, with two buffers where there are several.
     static constexpr int32_t kProductBuffers = __NPU_ARCH__ == 2201 && kDimV > kChunk ? 2 : kProductSlots;
     static constexpr int32_t kProductColumns = __NPU_ARCH__ == 2201 ? kChunk : kDimV;  // of a buffer
-    static constexpr uint32_t kScoreBytes = kVectorRows * kKeys * sizeof(float);
+    static constexpr uint32_t kScoreBytes = kVectorRows * kKeys * sizeof(Score);
+    static constexpr bool kHasOwnLogits = sizeof(Score) < sizeof(float);  // otherwise they take the scores' place
     static constexpr uint32_t kProductBytes = kVectorRows * kProductColumns * sizeof(float);
     static constexpr uint32_t kOutBytes = kVectorRows * kDimV * sizeof(float);
     static constexpr uint32_t kScratchBytes =
@@ -116,7 +119,8 @@ struct Traits {
     static constexpr uint32_t kStatisticBytes = 64 * sizeof(float);
     static constexpr int32_t kStatistics = kIsQuantised ? 15 : 12;
     static constexpr uint32_t kUbScores = 0;  // first, and products: the cube knows these two addresses
-    static constexpr uint32_t kUbProducts = kUbScores + kScoreSlots * kScoreBytes;
+    static constexpr uint32_t kUbLogits = kUbScores + kScoreSlots * kScoreBytes;
+    static constexpr uint32_t kUbProducts = kUbLogits + (kHasOwnLogits ? kVectorRows * kKeys * sizeof(float) : 0);
     static constexpr uint32_t kUbOut = kUbProducts + kProductBuffers * kProductBytes;
     static constexpr uint32_t kUbScratch = kUbOut + kOutBytes;
     static constexpr uint32_t kUbProbs = kUbScratch + kScratchBytes;
@@ -128,7 +132,7 @@ struct Traits {
     static_assert(kUbEnd <= kUbBytes, "UB is full");
 
     // --- GM of one core. On 2201, two slots each: scores, probabilities, products
-    static constexpr uint32_t kGmScoreBytes = kRows * kKeys * sizeof(float);
+    static constexpr uint32_t kGmScoreBytes = kRows * kKeys * sizeof(Score);
     static constexpr uint32_t kGmProbBytes = kRows * kKeys * sizeof(Element);
     static constexpr uint32_t kGmProductBytes = kRows * kDimV * sizeof(float);
     static constexpr uint32_t kGmScores = 0;
@@ -139,7 +143,7 @@ struct Traits {
     static constexpr uint32_t kGmEnd = kGmValues + (kDequantises ? kStepsAlive * kValueBytes : 0);
     static_assert(kGmEnd <= core_bytes(kSize, kDequantises), "the launch sets enough aside");
     static constexpr uint32_t kGmRopeScores = core_bytes(kSize, kDequantises);
-    static_assert(2 * kGmScoreBytes == rope_score_bytes(kSize), "and for these");
+    static_assert(!kHasRopeScores || 2 * kGmScoreBytes == rope_score_bytes(kSize), "and for these");
     static_assert(kGmScoreBytes % kGmAlignment == 0 && kGmProbBytes % kGmAlignment == 0 &&
                       kGmProductBytes % kGmAlignment == 0 && kGmRopeScores % kGmAlignment == 0,
                   "Fixpipe writes aligned rows at full speed only");

@@ -29,6 +29,7 @@ struct Nothing {
 template <class Traits, class Terms = ScoreTerms<Traits>>
 class VectorSide {
     using Element = typename Traits::Element;
+    using Score = typename Traits::Score;
     using Item = typename Traits::Item;
 
 public:
@@ -84,9 +85,9 @@ public:
         }
         TakeScores(step, share);
         if (share.rows > 0) {
-            const FloatTile scores = ScoreTile(step);
+            const FloatTile scores = LogitTile(step);
             if constexpr (Traits::kIsQuantised) {
-                quantised_.Logits(scores, RopeScoreTile(step), share.rows);
+                quantised_.Logits(scores, ScoreTile(step), RopeScoreTile(step), share.rows);
             } else {
                 VecMuls(scores, scores, params_.scale, share.rows * Traits::kKeys);
             }
@@ -128,13 +129,24 @@ public:
     }
 
 private:
-    __aicore__ inline FloatTile ScoreTileAt(uint32_t address, const Step& step) const {
+    template <class T>
+    __aicore__ inline AscendC::LocalTensor<T> ScoreTileAt(uint32_t address, const Step& step) const {
         const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kScoreSlots);
-        return Ub<float>(address + slot * Traits::kScoreBytes, Traits::kVectorRows * Traits::kKeys);
+        return Ub<T>(address + slot * Traits::kScoreBytes, Traits::kVectorRows * Traits::kKeys);
     }
-    __aicore__ inline FloatTile ScoreTile(const Step& step) const { return ScoreTileAt(Traits::kUbScores, step); }
+    __aicore__ inline AscendC::LocalTensor<Score> ScoreTile(const Step& step) const {
+        return ScoreTileAt<Score>(Traits::kUbScores, step);
+    }
     __aicore__ inline FloatTile RopeScoreTile(const Step& step) const {
-        return ScoreTileAt(Traits::kHasRopeScores ? Traits::kUbRopeScores : Traits::kUbScores, step);
+        return ScoreTileAt<float>(Traits::kHasRopeScores ? Traits::kUbRopeScores : Traits::kUbScores, step);
+    }
+    // Where scores are fp32 numbers.
+    __aicore__ inline FloatTile LogitTile(const Step& step) const {
+        if constexpr (Traits::kHasOwnLogits) {
+            return Ub<float>(Traits::kUbLogits, Traits::kVectorRows * Traits::kKeys);
+        } else {
+            return ScoreTileAt<float>(Traits::kUbScores, step);
+        }
     }
     __aicore__ inline FloatTile ProductTile(int32_t buffer) const {
         return Ub<float>(Traits::kUbProducts + static_cast<uint32_t>(buffer) * Traits::kProductBytes,
@@ -176,9 +188,11 @@ private:
 #endif
     }
 
-    __aicore__ inline void FetchScores(const FloatTile& to, uint32_t gm_offset, const Step& step, RowShare share) {
+    template <class T>
+    __aicore__ inline void FetchScores(const AscendC::LocalTensor<T>& to, uint32_t gm_offset, const Step& step,
+                                       RowShare share) {
         const uint64_t address = memory_ + gm_offset + static_cast<uint64_t>(step.slot) * Traits::kGmScoreBytes;
-        GmToUb(to, Gm<float>(address)[static_cast<uint64_t>(share.begin * Traits::kKeys)], share.rows, step.keys,
+        GmToUb(to, Gm<T>(address)[static_cast<uint64_t>(share.begin * Traits::kKeys)], share.rows, step.keys,
                Traits::kKeys, Traits::kKeys);
     }
 

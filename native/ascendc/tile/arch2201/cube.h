@@ -83,10 +83,11 @@ __aicore__ inline void L1ToL0BTransposed(const AscendC::LocalTensor<T>& to, cons
     }
 }
 
-// An L0C tile of RoundUp(m, 16) rows becomes row-major, rows `ld` apart. T: float or int32_t.
-template <class T>
-__aicore__ inline void L0cToGm(const AscendC::GlobalTensor<T>& to, const AscendC::LocalTensor<T>& from,
-                               int32_t m, int32_t n, int32_t ld) {
+// An L0C tile of RoundUp(m, 16) rows becomes row-major, rows `ld` apart: of the same type, or halves of integers times
+// `scale`.
+template <class T, class From>
+__aicore__ inline void L0cToGm(const AscendC::GlobalTensor<T>& to, const AscendC::LocalTensor<From>& from,
+                               int32_t m, int32_t n, int32_t ld, float scale) {
     AscendC::FixpipeParamsV220 fix;
     fix.nSize = static_cast<uint16_t>(n);
     fix.mSize = static_cast<uint16_t>(m);
@@ -95,9 +96,14 @@ __aicore__ inline void L0cToGm(const AscendC::GlobalTensor<T>& to, const AscendC
     fix.ndNum = 1;
     fix.srcNdStride = 0;
     fix.dstNdStride = 0;
-    fix.quantPre = QuantMode_t::NoQuant;
+    if constexpr (sizeof(T) == sizeof(From)) {
+        fix.quantPre = QuantMode_t::NoQuant;
+    } else {
+        fix.quantPre = QuantMode_t::DEQF16;
+        fix.deqScalar = BitsOf(scale);
+    }
     fix.unitFlag = 0;
-    AscendC::Fixpipe<T, T, AscendC::CFG_ROW_MAJOR>(to, from, fix);
+    AscendC::Fixpipe<T, From, AscendC::CFG_ROW_MAJOR>(to, from, fix);
 }
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

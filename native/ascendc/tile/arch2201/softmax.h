@@ -22,6 +22,29 @@ __aicore__ inline void SoftmaxTile(const AscendC::LocalTensor<T>& probs, const F
     VecCast(probs, scores, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(rows * kKeys));
 }
 
+// Row-major, times `gain`. kOwn: relative to the largest score of a row in the tile, and `beta` says what that is worth
+// under the maximum.
+template <int32_t kKeys, bool kOwn, bool kHasGain>
+__aicore__ inline void WeightTile(const AscendC::LocalTensor<half>& weights, const FloatTile& scores,
+                                  const SoftmaxState& state, const FloatTile& beta, float gain, int32_t rows) {
+    RowMax(state.fresh, scores, state.scratch, rows, kKeys, kKeys);
+    if constexpr (kOwn) {
+        VecMaxs(beta, state.fresh, kLowest, rows);  // of a row that sees none of the keys
+        RowBroadcast(state.broadcast, beta, rows);
+        TakeLargest(state, rows);
+        VecSub(beta, beta, state.largest, rows);
+        VecExp(beta, beta, rows);
+    } else {
+        TakeLargest(state, rows);
+        RowBroadcast(state.broadcast, state.largest, rows);
+    }
+    Exponentials<kKeys>(scores, state, rows);
+    if constexpr (kOwn) VecMul(state.fresh, state.fresh, beta, rows);
+    VecAdd(state.sum, state.sum, state.fresh, rows);
+    if constexpr (kHasGain) VecMuls(scores, scores, gain, rows * kKeys);
+    VecCast(weights, scores, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(rows * kKeys));
+}
+
 // out = out * alpha, row by row.
 __aicore__ inline void RescaleTile(const FloatTile& out, const SoftmaxState& state, int32_t rows, int32_t columns,
                                    int32_t ld) {

@@ -54,24 +54,29 @@ __aicore__ inline void L1ToL0BTransposed(const AscendC::LocalTensor<T>& to, cons
     L1ToL0<true>(to, tile, rows, n0, n, rows_pad, columns / kFractalRows);
 }
 
-// An L0C tile of RoundUp(m, 16) rows becomes row-major in UB, rows `ld` apart: the first half of the rows (m rounded up
-// to even) in vector core 0, the others in vector core 1, at the same address. Columns are rounded up to 8: what is
-// written beyond n has no defined content. T: float or int32_t.
-template <class T>
-__aicore__ inline void L0cToUb(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& from,
-                               int32_t m, int32_t n, int32_t ld) {
+// An L0C tile of RoundUp(m, 16) rows becomes row-major in UB, rows `ld` apart: of the same type, or halves of integers
+// times `scale`. The first half of the rows (m rounded up to even) goes to vector core 0, the others to vector core 1, at
+// the same address. Columns are rounded up to 32 bytes: what is written beyond n has no defined content.
+template <class T, class From>
+__aicore__ inline void L0cToUb(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<From>& from,
+                               int32_t m, int32_t n, int32_t ld, float scale) {
     AscendC::FixpipeParamsArch3510<AscendC::CO2Layout::ROW_MAJOR> fix;
-    fix.nSize = static_cast<uint16_t>(RoundUp(n, kFloatsPerBlock));
+    fix.nSize = static_cast<uint16_t>(RoundUp(n, kPerBlock<T>));
     fix.mSize = static_cast<uint16_t>(RoundUp(m, kVectorCores));
     fix.srcStride = static_cast<uint16_t>(RoundUp(m, kFractalRows));
     fix.dstStride = static_cast<uint32_t>(ld);
-    fix.quantPre = QuantMode_t::NoQuant;
+    if constexpr (sizeof(T) == sizeof(From)) {
+        fix.quantPre = QuantMode_t::NoQuant;
+    } else {
+        fix.quantPre = QuantMode_t::DEQF16;
+        fix.deqScalar = BitsOf(scale);
+    }
     fix.unitFlag = 0;
     fix.dualDstCtl = 1;
     fix.params.ndNum = 1;
     fix.params.srcNdStride = 0;
     fix.params.dstNdStride = 0;
-    AscendC::Fixpipe<T, T, kRowsToUb>(to, from, fix);
+    AscendC::Fixpipe<T, From, kRowsToUb>(to, from, fix);
 }
 
 // Rows 0 .. rows - 1 of an NZ tile in UB with `from_rows_pad` rows become rows first .. of one in L1 with `rows_pad`

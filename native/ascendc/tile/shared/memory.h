@@ -9,6 +9,13 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
+// A number's bits, as where a parameter is one.
+__aicore__ inline uint32_t BitsOf(float number) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 template <class T>
 __aicore__ inline AscendC::LocalTensor<T> Ub(uint32_t address, uint32_t elements) {
     return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC, address, elements);

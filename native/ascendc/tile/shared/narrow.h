@@ -10,7 +10,8 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
-__aicore__ inline void Clamp(const FloatTile& tile, float lowest, float largest, int32_t count) {
+template <class T>
+__aicore__ inline void Clamp(const AscendC::LocalTensor<T>& tile, T lowest, T largest, int32_t count) {
     VecMaxs(tile, tile, lowest, count);
     VecMins(tile, tile, largest, count);
 }
@@ -47,19 +48,25 @@ __aicore__ inline void Narrow<int8_t>(const AscendC::LocalTensor<int8_t>& to, co
     }
 }
 
+// To the nearest; a type whose conversion has no ties to even rounds half away from 0.
+template <class T>
+constexpr AscendC::RoundMode kNearest = AscendC::RoundMode::CAST_RINT;
 #if __NPU_ARCH__ == 3510
+template <>
+inline constexpr AscendC::RoundMode kNearest<hifloat8_t> = AscendC::RoundMode::CAST_ROUND;
+
 template <>
 __aicore__ inline void Narrow<fp8_e4m3fn_t>(const AscendC::LocalTensor<fp8_e4m3fn_t>& to, const FloatTile& from,
                                             int32_t count, uint32_t) {
     Clamp(from, -448.0f, 448.0f, count);
-    VecCast(to, from, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(count));
+    VecCast(to, from, kNearest<fp8_e4m3fn_t>, static_cast<uint32_t>(count));
 }
 
 template <>
 __aicore__ inline void Narrow<hifloat8_t>(const AscendC::LocalTensor<hifloat8_t>& to, const FloatTile& from,
                                           int32_t count, uint32_t) {
     Clamp(from, -32768.0f, 32768.0f, count);
-    VecCast(to, from, AscendC::RoundMode::CAST_ROUND, static_cast<uint32_t>(count));
+    VecCast(to, from, kNearest<hifloat8_t>, static_cast<uint32_t>(count));
 }
 #endif
 

@@ -51,17 +51,23 @@ __aicore__ inline void VecAdds(const FloatTile& to, const FloatTile& a, float nu
     VectorBarrier();
 }
 
-__aicore__ inline void VecMuls(const FloatTile& to, const FloatTile& a, float number, int32_t count) {
+template <class T>
+__aicore__ inline void VecMuls(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& a, T number,
+                            int32_t count) {
     AscendC::Muls(to, a, number, count);
     VectorBarrier();
 }
 
-__aicore__ inline void VecMaxs(const FloatTile& to, const FloatTile& a, float number, int32_t count) {
+template <class T>
+__aicore__ inline void VecMaxs(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& a, T number,
+                            int32_t count) {
     AscendC::Maxs(to, a, number, count);
     VectorBarrier();
 }
 
-__aicore__ inline void VecMins(const FloatTile& to, const FloatTile& a, float number, int32_t count) {
+template <class T>
+__aicore__ inline void VecMins(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& a, T number,
+                            int32_t count) {
     AscendC::Mins(to, a, number, count);
     VectorBarrier();
 }
