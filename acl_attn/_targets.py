@@ -258,7 +258,7 @@ def _own_library(number: int) -> Path:
 
 
 def _lacks_kernels(library: Path, soc_name: str) -> str:
-    """Say what target npu lacks of this package: its library, or kernels for the chip, which that looks for."""
+    """Say what target npu lacks of this package: its library, or kernels for the chip, which that one finds itself."""
     if not library.exists():
         return f"{library} is not there: this package was built without it"
     folders = [library.parent / NAMES[NPU] / soc_name, library.parent]

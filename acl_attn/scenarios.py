@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from .ops.attention import attention
-from .ops.features import Rope
+from .ops.features import FullQuant, Rope
 from .ops.sparse_plan import SparsePlan
 
 __all__ = ["SCENARIOS"]
@@ -45,6 +45,12 @@ def _llama_prefill() -> None:
     attention(_zeros(1, _TOKENS, 32, 128), key, key, mask="causal")
 
 
+def _llama_int8_prefill() -> None:
+    key = _zeros(1, _TOKENS, 8, 128, dtype=np.int8)
+    quant = FullQuant("per_tensor", score_scale=1.0, p_scale=127.0, out_scale=1.0)
+    attention(_zeros(1, _TOKENS, 32, 128, dtype=np.int8), key, key, mask="causal", full_quant=quant)
+
+
 def _llama_decode() -> None:
     blocks = _BATCH * _TOKENS // _BLOCK
     key, value = (_zeros(blocks, _BLOCK, 8 * 128) for _ in range(2))
@@ -56,6 +62,24 @@ def _mla_decode() -> None:
     rope = Rope(_zeros(_BATCH, 1, 128, 64), _zeros(blocks, _BLOCK, 64))
     key = _zeros(blocks, _BLOCK, 512)
     attention(_zeros(_BATCH, 1, 128, 512), key, None, num_kv_heads=1, rope=rope, scale=192**-0.5, **_paged())
+
+
+def _quantised_mla_decode(dtype: type) -> None:
+    blocks = _BATCH * _TOKENS // _BLOCK
+    bf16 = ml_dtypes.bfloat16
+    rope = Rope(_zeros(_BATCH, 1, 128, 64, dtype=bf16), _zeros(blocks, 1, 64 // 16, _BLOCK, 16, dtype=bf16))
+    key = _zeros(blocks, 1, 512 // 32, _BLOCK, 32, dtype=dtype)
+    quant = FullQuant("mla", np.ones((_BATCH, 1, 128), np.float32), 1.0, 1.0)
+    query = _zeros(_BATCH, 1, 128, 512, dtype=dtype)
+    attention(query, key, None, num_kv_heads=1, rope=rope, full_quant=quant, scale=192**-0.5, **_paged())
+
+
+def _int8_mla_decode() -> None:
+    _quantised_mla_decode(np.int8)
+
+
+def _fp8_mla_decode() -> None:
+    _quantised_mla_decode(ml_dtypes.float8_e4m3fn)
 
 
 def _sparse_decode(
@@ -91,8 +115,11 @@ def _packed_csa_decode() -> None:
 
 SCENARIOS: dict[str, Callable[[], None]] = {
     "llama-3-8b-prefill": _llama_prefill,
+    "llama-3-8b-int8-prefill": _llama_int8_prefill,
     "llama-3-8b-decode": _llama_decode,
     "deepseek-v3-mla-decode": _mla_decode,
+    "deepseek-v3-int8-mla-decode": _int8_mla_decode,
+    "deepseek-v3-fp8-mla-decode": _fp8_mla_decode,
     "deepseek-v4-hca-decode": _hca_decode,
     "deepseek-v4-csa-decode": _csa_decode,
     "deepseek-v4-packed-csa-decode": _packed_csa_decode,

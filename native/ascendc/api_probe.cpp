@@ -87,19 +87,33 @@ __aicore__ inline void ProbeToL1(uint64_t address) {
 }
 
 // --- [5] cube, [6] Fixpipe
-template <class T>
+#if __NPU_ARCH__ == 2201
+__aicore__ inline void ProbeSquares() {
+    AscendC::LoadData2dTransposeParams load;  // [5.1] LoadData2dTransposeParams
+    load.startIndex = 0;
+    load.repeatTimes = 1;
+    load.srcStride = 1;
+    load.dstGap = 1;
+    load.dstFracGap = 0;
+    AscendC::LoadDataWithTranspose(At<int8_t>(AscendC::TPosition::B2, 0), At<int8_t>(AscendC::TPosition::A1, 0), load);
+    // [5.1] LoadDataWithTranspose
+}
+#endif
+
+// C: what products of T are.
+template <class T, class C>
 __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     const AscendC::LocalTensor<T> tile = At<T>(AscendC::TPosition::A1, 0);
     const AscendC::LocalTensor<T> left = At<T>(AscendC::TPosition::A2, 0);
     const AscendC::LocalTensor<T> right = At<T>(AscendC::TPosition::B2, 0);
-    const AscendC::LocalTensor<float> result = At<float>(AscendC::TPosition::CO1, 0);
+    const AscendC::LocalTensor<C> result = At<C>(AscendC::TPosition::CO1, 0);
 #if __NPU_ARCH__ == 2201
     AscendC::LoadData2DParams load;  // [5.1] LoadData2DParams
     load.startIndex = 0;
     load.repeatTimes = 1;
     load.srcStride = 1;
     load.dstGap = 0;
-    load.ifTranspose = true;
+    load.ifTranspose = sizeof(T) == 2;
 #else
     AscendC::LoadData2DParamsV2 load;  // [5.1] LoadData2DParamsV2
     load.mStartPosition = 0;
@@ -131,7 +145,7 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     fix.dstNdStride = 0;
     fix.quantPre = QuantMode_t::NoQuant;
     fix.unitFlag = 0;
-    AscendC::Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(Global<float>(address), result, fix);
+    AscendC::Fixpipe<C, C, AscendC::CFG_ROW_MAJOR>(Global<C>(address), result, fix);
     // [6] Fixpipe CFG_ROW_MAJOR
 #else
     AscendC::FixpipeParamsArch3510<AscendC::CO2Layout::ROW_MAJOR> fix;  // [6] FixpipeParamsArch3510 CO2Layout
@@ -145,8 +159,8 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     fix.params.ndNum = 1;
     fix.params.srcNdStride = 0;
     fix.params.dstNdStride = 0;
-    const AscendC::LocalTensor<float> to = At<float>(AscendC::TPosition::VECCALC, 0);
-    AscendC::Fixpipe<float, float, kProbeRowsToUb>(to, result, fix);  // [6] FixpipeConfig
+    const AscendC::LocalTensor<C> to = At<C>(AscendC::TPosition::VECCALC, 0);
+    AscendC::Fixpipe<C, C, kProbeRowsToUb>(to, result, fix);  // [6] FixpipeConfig
 #endif
 }
 
@@ -369,8 +383,18 @@ extern "C" __global__ __mix__(1, 2) void acl_attn_api_probe(uint64_t address) {
     if ASCEND_IS_AIC {
         ProbeToL1<half>(address);
         ProbeToL1<bfloat16_t>(address);
-        ProbeCube<half>(address);
-        ProbeCube<bfloat16_t>(address);
+        ProbeToL1<int8_t>(address);
+        ProbeCube<half, float>(address);
+        ProbeCube<bfloat16_t, float>(address);
+        ProbeCube<int8_t, int32_t>(address);
+#if __NPU_ARCH__ == 2201
+        ProbeSquares();
+#else
+        ProbeToL1<fp8_e4m3fn_t>(address);
+        ProbeToL1<hifloat8_t>(address);
+        ProbeCube<fp8_e4m3fn_t, float>(address);
+        ProbeCube<hifloat8_t, float>(address);
+#endif
     }
     if ASCEND_IS_AIV {
         address += static_cast<uint64_t>(AscendC::GetSubBlockIdx());  // [10] GetSubBlockIdx

@@ -3,7 +3,7 @@
 #
 # Tests of the AscendC kernels in the simulator: they link kernels and launch directly, and the host engine to compare.
 if(ACL_ATTN_BUILD_SIM)
-  foreach(test ascendc_flash_attention ascendc_sparse_attention)
+  foreach(test ascendc_flash_attention ascendc_full_quant ascendc_sparse_attention)
     add_executable(${test} ${CMAKE_CURRENT_LIST_DIR}/${test}.cpp)
     target_link_libraries(${test} PRIVATE acl_attn_engine acl_attn_launch_sim acl_attn_kernels_2201
                                           acl_attn_kernels_3510 acl_attn_simulator)
@@ -26,10 +26,13 @@ if(ACL_ATTN_BUILD_SIM)
   # What the compiler must take before it sees the kernels, and that nothing else is called.
   foreach(arch 2201 3510)
     add_library(acl_attn_api_probe_${arch} OBJECT ${PROJECT_SOURCE_DIR}/native/ascendc/api_probe.cpp)
+    # Compiled to be accepted, not to run: optimising one function of all calls takes minutes.
+    target_compile_options(acl_attn_api_probe_${arch} PRIVATE -O0)
     target_compile_definitions(acl_attn_api_probe_${arch} PRIVATE __NPU_ARCH__=${arch})
     target_include_directories(
       acl_attn_api_probe_${arch} PRIVATE ${PROJECT_SOURCE_DIR}/native ${PROJECT_SOURCE_DIR}/native/sim/include)
   endforeach()
+  include(vendor_like.cmake)
   find_package(Python 3.10 COMPONENTS Interpreter)
   if(Python_FOUND)
     add_test(NAME ascendc_api_list COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/native/ascendc/api_list.py)
@@ -42,8 +45,9 @@ if(ACL_ATTN_BUILD_SIM)
 
   # The operators' own tests through the C interface, with the simulator's checks, on both generations; those of the
   # sparse operators have packed rows, which dav-2201 has no kernels for.
-  foreach(test two_phase two_phase_features sparse_two_phase sparse_values)
+  foreach(test two_phase two_phase_features two_phase_full_quant sparse_two_phase sparse_values)
     add_executable(${test}_sim ${CMAKE_CURRENT_LIST_DIR}/${test}.cpp)
+    target_compile_definitions(${test}_sim PRIVATE ACL_ATTN_TEST_SIM)
     target_link_libraries(${test}_sim PRIVATE acl_attn_sim Threads::Threads)
     set(chips Ascend950PR_9599)
     if(NOT test MATCHES sparse)

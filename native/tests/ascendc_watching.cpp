@@ -96,8 +96,10 @@ std::string run(Kernel kernel) {
     memory.plan = {plan, sizeof plan, "the plan", false};
     memory.workspace = {work, sizeof work, "workspace", true};
     using acl_attn::engine::Dtype;
+    using acl_attn::ascendc::Scheme;
+    using acl_attn::ascendc::TileSize;
     const acl_attn::ascendc::Instantiation instantiation = {
-        "planted", __NPU_ARCH__, Dtype::f16, Dtype::f16, acl_attn::ascendc::TileSize::narrow, kernel};
+        "planted", __NPU_ARCH__, Dtype::f16, Dtype::f16, TileSize::narrow, Scheme::none, kernel};
     std::string failure = acl_attn::ascendc::launch(instantiation, params, 1, memory);
     if (failure.empty()) CHECK(out[0] == 1.0f && out[kNumbers] == 2.0f);
     return failure;

@@ -17,8 +17,4 @@ foreach(arch 2201 3510)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endforeach()
-  add_test(NAME sim_refused_${arch}
-           COMMAND ${CMAKE_COMMAND} -D COMPILER=${CMAKE_CXX_COMPILER} -D ARCH=${arch} -D ROOT=${PROJECT_SOURCE_DIR}
-                   -P ${CMAKE_CURRENT_LIST_DIR}/sim_refused.cmake)
-  set_tests_properties(sim_refused_${arch} PROPERTIES TIMEOUT 300)
 endforeach()

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls that the device's headers do not compile, one per CASE. None of them may compile here either, CASE 0 must.
+// Calls that the device's headers do not compile or that it does not compute, one per CASE. None of them may compile
+// against the simulator's headers or the strict ones; CASE 0 must.
 #include "kernel_operator.h"
 
 using namespace AscendC;
 
-void refused([[maybe_unused]] GlobalTensor<float> gm) {
+__aicore__ void refused([[maybe_unused]] GlobalTensor<float> gm) {
     LocalTensor<float> f(TPosition::VECIN, 0, 256);
     LocalTensor<half> h(TPosition::VECIN, 4096, 256);
     LocalTensor<bfloat16_t> b(TPosition::VECIN, 8192, 256);
@@ -52,5 +53,47 @@ void refused([[maybe_unused]] GlobalTensor<float> gm) {
 #endif
 #elif CASE == 12  // select by anything but bits
     Select(f, i, f, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, 64);
+#elif CASE == 13  // a value of another size than the element's, which would be stored with its own
+    f.SetValue(0, 1.0);
+#elif CASE == 14  // unsigned numbers beside a scalar
+    LocalTensor<uint32_t> u(TPosition::VECIN, 16384, 256);
+    Adds(u, u, 1u, 64);
+#elif CASE == 15  // the bits of a mask that cannot be written
+    const uint64_t mask[2] = {0xff, 0};
+    Add(f, f, f, mask, 1, BinaryRepeatParams());
+#elif CASE == 16  // fractals of another chip: its second struct, or 4-bit ones
+#if __NPU_ARCH__ == 2201
+    LocalTensor<half> a1(TPosition::A1, 0, 256);
+    LoadData(a2, a1, LoadData2DParamsV2());
+#else
+    LocalTensor<int4b_t> a1(TPosition::A1, 0, 256);
+    LocalTensor<int4b_t> p(TPosition::A2, 0, 256);
+    LoadData(p, a1, LoadData2DParams());
+#endif
+#elif CASE == 17  // a register's element type is not the memory's; 8-bit copies of a scalar
+#if __NPU_ARCH__ == 2201
+    LocalTensor<int8_t> narrow(TPosition::VECIN, 32768, 256);
+    Duplicate(narrow, static_cast<int8_t>(1), 64);
+#else
+    Reg::RegTensor<half> reg;
+    Reg::MaskReg all = Reg::CreateMask<half, Reg::MaskPattern::ALL>();
+    Reg::StoreAlign(reinterpret_cast<__ubuf__ float*>(f.GetPhyAddr()), reg, all);
+#endif
+#elif CASE == 18  // a quantisation whose description is not in static storage
+    constexpr FixpipeConfig config = {CO2Layout::ROW_MAJOR};
+#if __NPU_ARCH__ == 2201
+    Fixpipe<float, float, config>(gm, c, FixpipeParamsV220());
+#else
+    Fixpipe<float, float, config>(gm, c, FixpipeParamsArch3510<CO2Layout::ROW_MAJOR>());
+#endif
+#elif CASE == 19  // bits of a type that the masked form has no operation for
+#if __NPU_ARCH__ == 2201
+    And(i, i, i, 64, 1, BinaryRepeatParams());
+#else
+    LocalTensor<uint8_t> narrow(TPosition::VECIN, 32768, 256);
+    And(narrow, narrow, narrow, 64, 1, BinaryRepeatParams());
+#endif
+#elif CASE == 20  // a reduction's order by name of another reduction, positions of an int
+    WholeReduceMax<int32_t>(i, i, 64, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
 #endif
 }

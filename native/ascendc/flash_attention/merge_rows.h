@@ -142,8 +142,8 @@ __aicore__ inline void ClearPaddingOf(const FlashAttentionParams& params) {
 template <class Traits>
 __aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
     if (params.clear_count == 0) return;
-    if (params.out_type == OutType::element) {
-        ClearPaddingOf<Traits, typename Traits::Element>(params);
+    if (params.out_type == OutType::element || params.out_type == OutType::f16) {
+        ClearPaddingOf<Traits, typename Traits::Out>(params);
     } else {
         ClearPaddingOf<Traits, int8_t>(params);
     }

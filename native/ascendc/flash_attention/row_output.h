@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ascendc/flash_attention/numbers.h"
+#include "ascendc/flash_attention/quantised_scales.h"
 #include "ascendc/flash_attention/statistics.h"
 #include "ascendc/flash_attention/steps.h"
 #include "ascendc/tile/shared/narrow.h"
@@ -27,7 +28,7 @@ struct OutputRows {
 
 template <class Traits>
 class RowOutput {
-    using Element = typename Traits::Element;
+    using Element = typename Traits::Out;
     using Rows = OutputRows<Traits>;
 
 public:
@@ -52,8 +53,13 @@ public:
         if (params_.sink != 0) JoinSink(rows, kv_head);
         // A sum below 1 belongs to a row that has seen no key, whose result is 0 whatever it is divided by.
         VecMaxs(divisor, rows.sum, 1.0f, count);
-        RowBroadcast(Broadcast(), divisor, count);
+        RowBroadcast(Broadcast(), RoundedDivisor(divisor), count);
         ByRow<RowOperation::divide>(rows.out, Broadcast(), count, params_.dim_v, Traits::kDimV);
+        if constexpr (Traits::kIsQuantised) {
+            if (sequence[kSeqKvLen] > 0) {
+                VecMuls(rows.out, rows.out, OutputFactor<Traits>(params_, kv_head), count * Traits::kDimV);
+            }
+        }
         if (params_.lse != 0) {
             VecLn(lse, divisor, count);
             VecAdd(lse, lse, rows.largest, count);
@@ -64,6 +70,15 @@ public:
             StoreAs<Element>(rows, sequence, kv_head);
             return;
         }
+        if constexpr (Traits::kIsQuantised) {
+            StoreAs<half>(rows, sequence, kv_head);
+        } else {
+            StoreQuantised(rows, sequence, kv_head);
+        }
+    }
+
+private:
+    __aicore__ inline void StoreQuantised(const Rows& rows, const int64_t* sequence, int64_t kv_head) {
         Quantise(rows, kv_head);
         if (params_.out_type == OutType::i8) StoreAs<int8_t>(rows, sequence, kv_head);
 #if __NPU_ARCH__ == 3510
@@ -72,7 +87,17 @@ public:
 #endif
     }
 
-private:
+    // One scheme divides by a sum in fp16.
+    __aicore__ inline FloatTile RoundedDivisor(const FloatTile& divisor) {
+        if constexpr (Traits::kScheme == Scheme::per_tensor) {
+            const FloatTile rounded = Statistic<Traits>(kSpareB);
+            RoundToHalf(rounded, divisor, Ub<half>(Traits::kUbScratch, kFloatsPerVector), kFloatsPerVector);
+            return rounded;
+        } else {
+            return divisor;
+        }
+    }
+
     __aicore__ inline FloatTile Broadcast() const { return Ub<float>(Traits::kUbBroadcast, 64 * kFloatsPerBlock); }
 
     // A bit for each of 64 rows: whether it has seen a key.

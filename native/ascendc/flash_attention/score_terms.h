@@ -16,7 +16,7 @@ inline namespace ACL_ATTN_KERNEL_ARCH {
 
 template <class Traits>
 class ScoreTerms {
-    using Element = typename Traits::Element;
+    using Number = typename Traits::Bias;
     static constexpr int32_t kKeys = Traits::kKeys;
 
 public:
@@ -39,7 +39,7 @@ public:
                               0, row, share.rows, step.keys);
         }
         if (params_.bias_kind == Bias::tensor) {
-            LoadRows<Element>(BiasTile(), params_.bias,
+            LoadRows<Number>(BiasTile(), params_.bias,
                               item.sequence[kSeqBiasOffset] + item.kv_head * params_.group * params_.bias_head_stride +
                                   step.key,
                               params_.bias_row_stride, params_.bias_head_stride, row, share.rows, step.keys);
@@ -70,8 +70,8 @@ private:
     __aicore__ inline AscendC::LocalTensor<uint8_t> Mask() const {
         return Ub<uint8_t>(Traits::kUbAux, Traits::kVectorRows * kKeys);
     }
-    __aicore__ inline AscendC::LocalTensor<Element> BiasTile() const {
-        return Ub<Element>(Traits::kUbAux + Traits::kVectorRows * kKeys, Traits::kVectorRows * kKeys);
+    __aicore__ inline AscendC::LocalTensor<Number> BiasTile() const {
+        return Ub<Number>(Traits::kUbAux + Traits::kVectorRows * kKeys, Traits::kVectorRows * kKeys);
     }
 
     // Columns of the rows' own row in a tensor: element (head in the group, token, column) at origin + head *

@@ -20,7 +20,7 @@ class KernelAttention final : public engine::Attention {
 public:
     KernelAttention(engine::Problem problem, const Chip& chip, const Instantiation& instantiation)
         : problem_(std::move(problem)), chip_(chip), instantiation_(instantiation),
-          schedule_(make_schedule(problem_, instantiation.size, chip)),
+          schedule_(make_schedule(problem_, instantiation, chip)),
           bytes_(divide_memory(nullptr, problem_, schedule_, instantiation).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }

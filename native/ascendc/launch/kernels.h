@@ -10,6 +10,7 @@
 #define ACL_ATTN_FA_DECLARE(arch, element, kv, size) \
     extern "C" void acl_attn_fa_##arch##_##element##_##kv##_##size(acl_attn::ascendc::FlashAttentionParams params);
 ACL_ATTN_FA_EACH(ACL_ATTN_FA_DECLARE)
+ACL_ATTN_FA_QUANTISED_EACH(ACL_ATTN_FA_DECLARE)
 
 namespace acl_attn::ascendc {
 
@@ -22,7 +23,11 @@ namespace acl_attn::ascendc {
 
 #define ACL_ATTN_FA_INSTANTIATION(arch, element, kv, size)                                                  \
     {"acl_attn_fa_" #arch "_" #element "_" #kv "_" #size, arch, engine::Dtype::element, engine::Dtype::kv,  \
-     TileSize::size, ACL_ATTN_KERNEL(acl_attn_fa_##arch##_##element##_##kv##_##size)},
-inline constexpr Instantiation kInstantiations[] = {ACL_ATTN_FA_EACH(ACL_ATTN_FA_INSTANTIATION)};
+     TileSize::size, Scheme::none, ACL_ATTN_KERNEL(acl_attn_fa_##arch##_##element##_##kv##_##size)},
+#define ACL_ATTN_FA_QUANTISED_INSTANTIATION(arch, element, scheme, size)                                            \
+    {"acl_attn_fa_" #arch "_" #element "_" #scheme "_" #size, arch, engine::Dtype::element, engine::Dtype::element, \
+     TileSize::size, Scheme::scheme, ACL_ATTN_KERNEL(acl_attn_fa_##arch##_##element##_##scheme##_##size)},
+inline constexpr Instantiation kInstantiations[] = {
+    ACL_ATTN_FA_EACH(ACL_ATTN_FA_INSTANTIATION) ACL_ATTN_FA_QUANTISED_EACH(ACL_ATTN_FA_QUANTISED_INSTANTIATION)};
 
 }  // namespace acl_attn::ascendc

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ascendc/launch/arena.h"
+#include "formats/half.h"
 
 namespace acl_attn::ascendc {
 namespace {
@@ -23,6 +24,10 @@ KvParams kv_params(const engine::KvLayout& layout, int32_t columns) {
     return to;
 }
 
+engine::Dtype rope_dtype(const Problem& p) {
+    return p.full_quant.kind == engine::FullQuant::Kind::none ? p.dtype : engine::Dtype::bf16;
+}
+
 void write_sequence(int64_t* words, const Problem& p, const Operands& o, const Sequence& s) {
     const auto kv_address = [&](const void* start, engine::Dtype dtype, int64_t offset) {
         return static_cast<int64_t>(address(start) + static_cast<uint64_t>(engine::bytes_of(dtype, offset)));
@@ -35,7 +40,7 @@ void write_sequence(int64_t* words, const Problem& p, const Operands& o, const S
     words[kSeqKeyAddress] = has_keys ? kv_address(o.key[s.kv_member], p.kv_dtype, s.key_offset) : 0;
     words[kSeqValueAddress] =
         has_keys && !p.value_is_key ? kv_address(o.value[s.kv_member], p.kv_dtype, s.value_offset) : 0;
-    words[kSeqKeyRopeAddress] = p.rope_dim > 0 ? kv_address(o.key_rope, p.dtype, s.key_rope_offset) : 0;
+    words[kSeqKeyRopeAddress] = p.rope_dim > 0 ? kv_address(o.key_rope, rope_dtype(p), s.key_rope_offset) : 0;
     words[kSeqKeyHeadStride] = s.key_head_stride;
     words[kSeqValueHeadStride] = s.value_head_stride;
     words[kSeqKeyRopeHeadStride] = s.key_rope_head_stride;
@@ -52,6 +57,7 @@ void write_sequence(int64_t* words, const Problem& p, const Operands& o, const S
     words[kSeqValueScaleOffset] = s.value_scale_offset;
     words[kSeqPrefixKeyScaleOffset] = s.prefix_key_scale_offset;
     words[kSeqPrefixValueScaleOffset] = s.prefix_value_scale_offset;
+    words[kSeqQueryScaleOffset] = s.query_scale_offset;
 }
 
 ScaleType scale_type(engine::Dtype dtype) {
@@ -110,6 +116,22 @@ void place_post_quant(FlashAttentionParams& to, const Problem& p, const Operands
     to.out_offset = p.post_quant.has_offset ? address(o.out_offset) : 0;
     to.out_scale_type = scale_type(p.post_quant.scale_dtype);
     to.out_channel_stride = static_cast<int32_t>(p.post_quant.channel_stride);
+}
+
+void place_full_quant(FlashAttentionParams& to, const Problem& p, const Operands& o) {
+    const engine::FullQuant& quant = p.full_quant;
+    const bool per_tensor = quant.kind == engine::FullQuant::Kind::per_tensor_i8;
+    if (p.out_dtype == engine::Dtype::f16) to.out_type = OutType::f16;
+    to.full_quant.query_scale = address(o.query_scale);
+    to.full_quant.key_scale = address(per_tensor ? o.deq_scale1 : o.key_scale);
+    to.full_quant.value_scale = address(per_tensor ? o.deq_scale2 : o.value_scale);
+    to.full_quant.weight_scale = address(o.quant_scale1);
+    to.full_quant.query_token_stride = quant.query_scale.token_stride;
+    to.full_quant.query_kv_head_stride = quant.query_scale.kv_head_stride;
+    to.full_quant.query_head_stride = quant.query_scale.head_stride;
+    to.full_quant.key_head_stride = quant.key_scale.head_stride;
+    to.full_quant.key_block_stride = quant.key_scale.block_stride;
+    if (per_tensor) to.scale = formats::decode_f16(formats::encode_f16(p.scale));  // as that scheme multiplies by it
 }
 
 }  // namespace
@@ -193,6 +215,7 @@ FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, c
     to.merge_count = static_cast<int32_t>(schedule.merge_count());
     to.clear_count = static_cast<int32_t>(schedule.clears.size());
     to.scale = p.scale;
+    if (instantiation.scheme != Scheme::none) place_full_quant(to, p, o);
     return to;
 }
 

@@ -11,6 +11,7 @@
 #include "ascendc/flash_attention/params.h"
 #include "ascendc/flash_attention/tiles.h"
 #include "ascendc/launch/chip.h"
+#include "ascendc/launch/table.h"
 #include "engine/attention.h"
 
 namespace acl_attn::ascendc {
@@ -33,6 +34,6 @@ struct Schedule {
 // `costs` are positive.
 std::vector<int64_t> share_out(const std::vector<int64_t>& costs, int64_t cores);
 
-Schedule make_schedule(const engine::Problem& problem, TileSize size, const Chip& chip);
+Schedule make_schedule(const engine::Problem& problem, const Instantiation& instantiation, const Chip& chip);
 
 }  // namespace acl_attn::ascendc

@@ -30,14 +30,14 @@ public:
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
         if (was_retargeted_) {
-            if (Finding finding = named(check_addresses(regions_), "HOST-C-52")) {
+            if (Finding finding = named(check_addresses(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-52")) {
                 return make_failure(std::move(finding));
             }
-            if (Finding finding = named(check_apart(regions_), "HOST-C-53")) {
+            if (Finding finding = named(check_apart(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-53")) {
                 return make_failure(std::move(finding));
             }
         }
-        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes())) {
+        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes(), ACLNN_ERR_PARAM_INVALID)) {
             return make_failure(std::move(finding));
         }
         if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "ops/sparse_attention/memory.h"
+#include "ops/regions.h"
 #include "ops/sparse_attention/plan.h"
 #include "runtime/stream.h"
 

@@ -15,7 +15,9 @@ namespace AscendC {
 inline namespace ACL_ATTN_SIM_CHIP {
 namespace detail {
 
-constexpr uint32_t round_bit(RoundMode mode) { return 1u << static_cast<uint32_t>(mode); }
+constexpr uint32_t round_bit(RoundMode mode) {
+    return mode == RoundMode::UNKNOWN ? 0 : 1u << static_cast<uint32_t>(mode);
+}
 
 constexpr uint32_t kRoundNone = round_bit(RoundMode::CAST_NONE);
 constexpr uint32_t kRoundFive = round_bit(RoundMode::CAST_RINT) | round_bit(RoundMode::CAST_FLOOR) |

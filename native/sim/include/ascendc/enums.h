@@ -91,8 +91,8 @@ enum class RoundMode : uint8_t {
     CAST_ODD,
 #if __NPU_ARCH__ == 3510
     CAST_HYBRID,
-    UNKNOWN,
 #endif
+    UNKNOWN = 0xff,
 };
 
 enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };

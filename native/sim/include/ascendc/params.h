@@ -44,27 +44,9 @@ struct DataCopyExtParams {
 };
 
 namespace detail {
-// On dav-3510 the filler is given as the code of a number, in an integer of its size.
-template <uint32_t bytes>
-struct CodeOf;
-template <>
-struct CodeOf<1> {
-    using Type = uint8_t;
-};
-template <>
-struct CodeOf<2> {
-    using Type = uint16_t;
-};
-template <>
-struct CodeOf<4> {
-    using Type = uint32_t;
-};
-template <>
-struct CodeOf<8> {
-    using Type = uint64_t;
-};
+// The filler of floating-point types of 8 bits is given as its code.
 template <class T>
-using PadValue = std::conditional_t<kIs3510 && !std::is_arithmetic_v<T>, typename CodeOf<sizeof(T)>::Type, T>;
+using PadValue = std::conditional_t<sizeof(T) == 1 && !std::is_arithmetic_v<T>, uint8_t, T>;
 }  // namespace detail
 
 template <class T>

@@ -145,35 +145,42 @@ inline T* after(T* address, int64_t elements) {
 
 template <class T = DefaultType, LoadDist dist = LoadDist::DIST_NORM, class U>
 inline void LoadAlign(U& dstReg, __ubuf__ T* srcAddr) {
+    static_assert(impl::names_element<T, U>, "LoadAlign: expected the register's element type");
     impl::load<dist>(dstReg.bytes, srcAddr);
 }
 template <class T = DefaultType, PostLiteral postMode, LoadDist dist = LoadDist::DIST_NORM, class U>
 inline void LoadAlign(U& dstReg, __ubuf__ T*& srcAddr, int32_t postUpdateStride) {
+    static_assert(impl::names_element<T, U>, "LoadAlign: expected the register's element type");
     impl::load<dist>(dstReg.bytes, srcAddr);
     if constexpr (postMode == PostLiteral::POST_MODE_UPDATE) srcAddr = impl::after(srcAddr, postUpdateStride);
 }
 template <class T = DefaultType, LoadDist dist, class U>
 inline void LoadAlign(U& dstReg0, U& dstReg1, __ubuf__ T* srcAddr) {
+    static_assert(impl::names_element<T, U>, "LoadAlign: expected the register's element type");
     impl::load_two<dist>(dstReg0.bytes, dstReg1.bytes, srcAddr);
 }
 template <class T = DefaultType, PostLiteral postMode, LoadDist dist, class U>
 inline void LoadAlign(U& dstReg0, U& dstReg1, __ubuf__ T*& srcAddr, int32_t postUpdateStride) {
+    static_assert(impl::names_element<T, U>, "LoadAlign: expected the register's element type");
     impl::load_two<dist>(dstReg0.bytes, dstReg1.bytes, srcAddr);
     if constexpr (postMode == PostLiteral::POST_MODE_UPDATE) srcAddr = impl::after(srcAddr, postUpdateStride);
 }
 
 template <class T = DefaultType, StoreDist dist = StoreDist::DIST_NORM, class U>
 inline void StoreAlign(__ubuf__ T* dstAddr, U& srcReg, MaskReg& mask) {
+    static_assert(impl::names_element<T, U>, "StoreAlign: expected the register's element type");
     impl::store<dist>(dstAddr, srcReg.bytes, mask);
 }
 template <class T = DefaultType, PostLiteral postMode, StoreDist dist = StoreDist::DIST_NORM, class U>
 inline void StoreAlign(__ubuf__ T*& dstAddr, U& srcReg, int32_t postUpdateStride, MaskReg& mask) {
+    static_assert(impl::names_element<T, U>, "StoreAlign: expected the register's element type");
     impl::store<dist>(dstAddr, srcReg.bytes, mask);
     if constexpr (postMode == PostLiteral::POST_MODE_UPDATE) dstAddr = impl::after(dstAddr, postUpdateStride);
 }
 // Two registers, element by element in turn; the mask is that of either.
 template <class T = DefaultType, StoreDist dist, class U>
 inline void StoreAlign(__ubuf__ T* dstAddr, U& srcReg0, U& srcReg1, MaskReg& mask) {
+    static_assert(impl::names_element<T, U>, "StoreAlign: expected the register's element type");
     static_assert(
         dist == StoreDist::DIST_INTLV_B8 || dist == StoreDist::DIST_INTLV_B16 || dist == StoreDist::DIST_INTLV_B32,
         "StoreAlign: expected DIST_INTLV_B8, B16 or B32 with two registers");
@@ -192,6 +199,8 @@ inline void StoreAlign(__ubuf__ T* dstAddr, U& srcReg0, U& srcReg1, MaskReg& mas
 // The 8 blocks of 32 bytes, dataBlockStride blocks apart; blocks whose first byte is masked out are left out.
 template <class T = DefaultType, DataCopyMode dataMode, class U>
 inline void StoreAlign(__ubuf__ T* dstAddr, U& srcReg, uint32_t dataBlockStride, MaskReg& mask) {
+    static_assert(impl::names_element<T, U> && sizeof(T) <= 4,
+                  "StoreAlign(DATA_BLOCK_COPY): expected the register's element type, of 1 to 4 bytes");
     for (uint32_t block = 0; block < 8; block++) {
         if (!mask.test(block * 32)) continue;
         uint8_t* out = reinterpret_cast<uint8_t*>(dstAddr) + uint64_t{block} * dataBlockStride * 32;
@@ -209,6 +218,7 @@ inline void StoreAlign(__ubuf__ T*& dstAddr, U& srcReg, uint32_t dataBlockStride
 }
 template <class T = DefaultType, DataCopyMode dataMode, class U>
 inline void LoadAlign(U& dstReg, __ubuf__ T* srcAddr, uint32_t dataBlockStride, MaskReg& mask) {
+    static_assert(impl::names_element<T, U>, "LoadAlign: expected the register's element type");
     for (uint32_t block = 0; block < 8; block++) {
         uint8_t* out = dstReg.bytes + block * 32;
         if (!mask.test(block * 32)) {

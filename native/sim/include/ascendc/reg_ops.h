@@ -15,6 +15,13 @@ inline namespace ACL_ATTN_SIM_CHIP {
 namespace Reg {
 namespace impl {
 
+template <class T>
+constexpr bool is_bits = detail::is_summable<T> && std::is_integral_v<T>;
+template <class T>
+constexpr bool is_signed = detail::is_any_of<T, half, float, int8_t, int16_t, int32_t>;
+template <class T>
+constexpr bool is_rectified = detail::is_any_of<T, half, float, int32_t>;
+
 // Sets each lane of dst to f(lane) where the mask has its bit.
 template <MaskMergeMode mode, class U, class F>
 inline void for_lanes(U& dst, const MaskReg& mask, bool slow, F f) {
@@ -78,52 +85,56 @@ struct RightLane {
 
 }  // namespace impl
 
-#define ACL_ATTN_SIM_REG_BINARY(Name, Op, slow)                                            \
-    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U> \
-    inline void Name(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {                   \
-        impl::binary<Op, mode, T>(dstReg, srcReg0, srcReg1, mask, slow);                   \
+#define ACL_ATTN_SIM_REG_BINARY(Name, Op, slow, types)                                       \
+    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>   \
+    inline void Name(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {                     \
+        static_assert(types<typename U::ActualT>, #Name ": expected a type that it is for"); \
+        impl::binary<Op, mode, T>(dstReg, srcReg0, srcReg1, mask, slow);                     \
     }
-ACL_ATTN_SIM_REG_BINARY(Add, detail::AddLane, false)
-ACL_ATTN_SIM_REG_BINARY(Sub, detail::SubLane, false)
-ACL_ATTN_SIM_REG_BINARY(Mul, detail::MulLane, false)
-ACL_ATTN_SIM_REG_BINARY(Div, detail::DivLane, true)
-ACL_ATTN_SIM_REG_BINARY(Max, detail::MaxLane, false)
-ACL_ATTN_SIM_REG_BINARY(Min, detail::MinLane, false)
-ACL_ATTN_SIM_REG_BINARY(And, detail::AndLane, false)
-ACL_ATTN_SIM_REG_BINARY(Or, detail::OrLane, false)
-ACL_ATTN_SIM_REG_BINARY(Xor, impl::XorLane, false)
+ACL_ATTN_SIM_REG_BINARY(Add, detail::AddLane, false, detail::is_summable)
+ACL_ATTN_SIM_REG_BINARY(Sub, detail::SubLane, false, detail::is_summable)
+ACL_ATTN_SIM_REG_BINARY(Mul, detail::MulLane, false, detail::is_arithmetic)
+ACL_ATTN_SIM_REG_BINARY(Div, detail::DivLane, true, detail::is_real)
+ACL_ATTN_SIM_REG_BINARY(Max, detail::MaxLane, false, detail::is_summable)
+ACL_ATTN_SIM_REG_BINARY(Min, detail::MinLane, false, detail::is_summable)
+ACL_ATTN_SIM_REG_BINARY(And, detail::AndLane, false, impl::is_bits)
+ACL_ATTN_SIM_REG_BINARY(Or, detail::OrLane, false, impl::is_bits)
+ACL_ATTN_SIM_REG_BINARY(Xor, impl::XorLane, false, impl::is_bits)
 #undef ACL_ATTN_SIM_REG_BINARY
 
-#define ACL_ATTN_SIM_REG_UNARY(Name, Op, slow)                                             \
-    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U> \
-    inline void Name(U& dstReg, U& srcReg, MaskReg& mask) {                                \
-        impl::unary<Op, mode, T>(dstReg, srcReg, mask, slow);                              \
+#define ACL_ATTN_SIM_REG_UNARY(Name, Op, slow, types)                                        \
+    template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>   \
+    inline void Name(U& dstReg, U& srcReg, MaskReg& mask) {                                  \
+        static_assert(types<typename U::ActualT>, #Name ": expected a type that it is for"); \
+        impl::unary<Op, mode, T>(dstReg, srcReg, mask, slow);                                \
     }
-ACL_ATTN_SIM_REG_UNARY(Exp, detail::ExpLane, true)
-ACL_ATTN_SIM_REG_UNARY(Ln, detail::LnLane, true)
-ACL_ATTN_SIM_REG_UNARY(Sqrt, detail::SqrtLane, true)
-ACL_ATTN_SIM_REG_UNARY(Abs, detail::AbsLane, false)
-ACL_ATTN_SIM_REG_UNARY(Relu, detail::ReluLane, false)
-ACL_ATTN_SIM_REG_UNARY(Neg, impl::NegLane, false)
-ACL_ATTN_SIM_REG_UNARY(Not, detail::NotLane, false)
+ACL_ATTN_SIM_REG_UNARY(Exp, detail::ExpLane, true, detail::is_real)
+ACL_ATTN_SIM_REG_UNARY(Ln, detail::LnLane, true, detail::is_real)
+ACL_ATTN_SIM_REG_UNARY(Sqrt, detail::SqrtLane, true, detail::is_real)
+ACL_ATTN_SIM_REG_UNARY(Abs, detail::AbsLane, false, impl::is_signed)
+ACL_ATTN_SIM_REG_UNARY(Relu, detail::ReluLane, false, impl::is_rectified)
+ACL_ATTN_SIM_REG_UNARY(Neg, impl::NegLane, false, impl::is_signed)
+ACL_ATTN_SIM_REG_UNARY(Not, detail::NotLane, false, impl::is_bits)
 #undef ACL_ATTN_SIM_REG_UNARY
 
-#define ACL_ATTN_SIM_REG_SCALAR(Name, Op)                                                           \
+#define ACL_ATTN_SIM_REG_SCALAR(Name, Op, types)                                                    \
     template <class T = DefaultType, class U, MaskMergeMode mode = MaskMergeMode::ZEROING, class S> \
     inline void Name(S& dstReg, S& srcReg, U scalarValue, MaskReg& mask) {                          \
+        static_assert(types<typename S::ActualT>, #Name ": expected a type that it is for");        \
         impl::with_scalar<Op, mode, T>(dstReg, srcReg, scalarValue, mask);                          \
     }
-ACL_ATTN_SIM_REG_SCALAR(Adds, detail::AddLane)
-ACL_ATTN_SIM_REG_SCALAR(Muls, detail::MulLane)
-ACL_ATTN_SIM_REG_SCALAR(Maxs, detail::MaxLane)
-ACL_ATTN_SIM_REG_SCALAR(Mins, detail::MinLane)
-ACL_ATTN_SIM_REG_SCALAR(ShiftLefts, impl::LeftLane)
-ACL_ATTN_SIM_REG_SCALAR(ShiftRights, impl::RightLane)
+ACL_ATTN_SIM_REG_SCALAR(Adds, detail::AddLane, detail::is_summable)
+ACL_ATTN_SIM_REG_SCALAR(Muls, detail::MulLane, detail::is_arithmetic)
+ACL_ATTN_SIM_REG_SCALAR(Maxs, detail::MaxLane, detail::is_summable)
+ACL_ATTN_SIM_REG_SCALAR(Mins, detail::MinLane, detail::is_summable)
+ACL_ATTN_SIM_REG_SCALAR(ShiftLefts, impl::LeftLane, impl::is_bits)
+ACL_ATTN_SIM_REG_SCALAR(ShiftRights, impl::RightLane, impl::is_bits)
 #undef ACL_ATTN_SIM_REG_SCALAR
 
 // dst += src0 * src1
 template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>
 inline void MulAddDst(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {
+    static_assert(impl::names_element<T, U>, "MulAddDst: expected the registers' element type");
     using E = typename U::ActualT;
     impl::for_lanes<mode>(dstReg, mask, false, [&](uint32_t i) {
         return detail::narrow<E>(
@@ -133,6 +144,8 @@ inline void MulAddDst(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {
 // dst = dst * src0 + src1
 template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>
 inline void MulDstAdd(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {
+    static_assert(impl::names_element<T, U> && mode == MaskMergeMode::ZEROING,
+                  "MulDstAdd: expected the registers' element type, ZEROING");
     using E = typename U::ActualT;
     impl::for_lanes<mode>(dstReg, mask, false, [&](uint32_t i) {
         return detail::narrow<E>(
@@ -143,6 +156,8 @@ inline void MulDstAdd(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {
 template <class T = DefaultType, class U = DefaultType, RegLayout layout = RegLayout::ZERO,
           MaskMergeMode mode = MaskMergeMode::ZEROING, class S, class V>
 inline void ExpSub(S& dstReg, V& srcReg0, V& srcReg1, MaskReg& mask) {
+    static_assert(impl::names_element<T, S> && impl::names_element<U, V>, "ExpSub: expected the registers' types");
+    static_assert(mode == MaskMergeMode::ZEROING, "ExpSub: expected ZEROING");
     static_assert(std::is_same_v<typename S::ActualT, float>, "ExpSub: expected a result in float");
     constexpr bool kHalf = std::is_same_v<typename V::ActualT, half>;
     static_assert(kHalf || std::is_same_v<typename V::ActualT, float>, "ExpSub: expected sources of half or float");
@@ -186,6 +201,7 @@ inline void Arange(S& dstReg, U scalarValue) {
 
 template <class T = DefaultType, CMPMODE mode = CMPMODE::EQ, class U>
 inline void Compare(MaskReg& dst, U& srcReg0, U& srcReg1, MaskReg& mask) {
+    static_assert(impl::names_element<T, U>, "Compare: expected the registers' element type");
     using E = typename U::ActualT;
     impl::count_instruction();
     MaskReg result;
@@ -204,6 +220,7 @@ inline void Compares(MaskReg& dst, U& srcReg, S scalarValue, MaskReg& mask) {
 // Lanes of src0 where the mask has a bit, else of src1.
 template <class T = DefaultType, class U>
 inline void Select(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {
+    static_assert(impl::names_element<T, U>, "Select: expected the registers' element type");
     using E = typename U::ActualT;
     impl::count_instruction();
     for (uint32_t i = 0; i < U::kLanes; i++) dstReg.set(i, mask.test(i * sizeof(E)) ? srcReg0.get(i) : srcReg1.get(i));
@@ -243,17 +260,21 @@ template <ReduceType type = ReduceType::SUM, class T = DefaultType, class U = De
           MaskMergeMode mode = MaskMergeMode::ZEROING, class S, class V>
 inline void Reduce(S& dstReg, V srcReg, MaskReg mask) {
     static_assert(std::is_same_v<S, V>, "Reduce: a result of another type is not supported yet");
+    static_assert(impl::names_element<T, S> && impl::names_element<U, V>, "Reduce: expected the registers' types");
+    static_assert(mode == MaskMergeMode::ZEROING, "Reduce: expected ZEROING");
     impl::reduce(type, dstReg, srcReg, mask, 1);
 }
 // One result per block of 32 bytes, to lanes 0 to 7.
 template <ReduceType type = ReduceType::SUM, class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING,
           class U>
 inline void ReduceDataBlock(U& dstReg, U srcReg, MaskReg mask) {
+    static_assert(impl::names_element<T, U>, "ReduceDataBlock: expected the registers' element type");
     impl::reduce(type, dstReg, srcReg, mask, 8);
 }
 
 template <class T = DefaultType, class U>
 inline void Interleave(U& dstReg0, U& dstReg1, U& srcReg0, U& srcReg1) {
+    static_assert(impl::names_element<T, U>, "Interleave: expected the registers' element type");
     impl::count_instruction();
     U low, high;
     for (uint32_t i = 0; i < U::kLanes / 2; i++) {
@@ -264,6 +285,7 @@ inline void Interleave(U& dstReg0, U& dstReg1, U& srcReg0, U& srcReg1) {
 }
 template <class T = DefaultType, class U>
 inline void DeInterleave(U& dstReg0, U& dstReg1, U& srcReg0, U& srcReg1) {
+    static_assert(impl::names_element<T, U>, "DeInterleave: expected the registers' element type");
     impl::count_instruction();
     U even, odd;
     for (uint32_t i = 0; i < U::kLanes / 2; i++) {
@@ -279,7 +301,11 @@ template <class T = DefaultType, class U = DefaultType, const CastTrait& trait =
 inline void Cast(S& dstReg, V& srcReg, MaskReg& mask) {
     using D = typename S::ActualT;
     using E = typename V::ActualT;
+    static_assert(impl::names_element<T, S> && impl::names_element<U, V>, "Cast: expected the registers' types");
     static_assert(detail::cast_roundings<D, E>() != 0, "Cast: expected a pair of types that this chip converts");
+    static_assert(trait.mrgMode == MaskMergeMode::ZEROING ||
+                      (trait.mrgMode == MaskMergeMode::MERGING && trait.layoutMode == RegLayout::ZERO),
+                  "Cast: expected ZEROING, or MERGING with layout ZERO");
     constexpr RoundMode kRound = trait.roundMode == RoundMode::UNKNOWN ? RoundMode::CAST_NONE : trait.roundMode;
     static_assert((detail::cast_roundings<D, E>() & detail::round_bit(kRound)) != 0,
                   "Cast: expected a rounding that this pair of types has");

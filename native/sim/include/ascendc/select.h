@@ -25,7 +25,9 @@ inline bool compare_values(W a, W b, CMPMODE mode) {
 
 // On dav-2201 int32_t has equality only.
 template <class T>
-constexpr bool is_comparable = is_any_of<T, half, float, int32_t> || (kIs3510 && std::is_integral_v<T>);
+constexpr bool is_comparable =
+    is_any_of<T, half, float, int32_t> ||
+    (kIs3510 && is_any_of<T, int8_t, uint8_t, int16_t, uint16_t, uint32_t, int64_t, uint64_t>);
 
 template <class T>
 inline void check_compare(const char* name, const LocalTensor<uint8_t>& dst, CMPMODE mode, uint32_t count) {

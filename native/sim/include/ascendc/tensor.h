@@ -21,6 +21,11 @@ using acl_attn::sim::Region;
 using acl_attn::sim::Space;
 using acl_attn::sim::Unit;
 
+// A value of S is stored as an element of T would be.
+template <class S, class T>
+constexpr bool stored_alike =
+    std::is_same_v<S, T> || (std::is_integral_v<S> && std::is_integral_v<T> && sizeof(S) == sizeof(T));
+
 constexpr Space space_of(TPosition position) {
     switch (position) {
         case TPosition::A1:
@@ -79,7 +84,11 @@ public:
         std::memcpy(&value, scalar_access(index, false), sizeof value);
         return value;
     }
-    void SetValue(uint32_t index, T value) const { std::memcpy(scalar_access(index, true), &value, sizeof value); }
+    template <class S>
+    void SetValue(uint32_t index, S value) const {
+        static_assert(detail::stored_alike<S, T>, "SetValue: a value of another type is stored as that type");
+        std::memcpy(scalar_access(index, true), &value, sizeof value);
+    }
     LocalTensor operator[](uint32_t offset) const {
         LocalTensor result = *this;
         const uint64_t step = detail::bytes_of<T>(offset);

@@ -15,13 +15,20 @@ namespace detail {
 
 #if __NPU_ARCH__ == 3510
 template <class T>
-constexpr bool is_arithmetic =
-    is_any_of<T, half, float, bfloat16_t, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t>;
+constexpr bool is_arithmetic = is_any_of<T, half, float, bfloat16_t, int16_t, uint16_t, int32_t, uint32_t>;
+template <class T>  // by a count; the masked forms have no 8-bit types
+constexpr bool is_summable = is_arithmetic<T> || is_any_of<T, int8_t, uint8_t>;
+template <class T>  // with a number
+constexpr bool is_scalable = is_any_of<T, half, float, bfloat16_t, int16_t, int32_t>;
 template <class T>
-constexpr bool is_bitwise = is_any_of<T, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t>;
+constexpr bool is_bitwise = is_any_of<T, int16_t, uint16_t, int32_t, uint32_t>;
 #else
 template <class T>
 constexpr bool is_arithmetic = is_any_of<T, half, float, int16_t, int32_t>;
+template <class T>
+constexpr bool is_summable = is_arithmetic<T>;
+template <class T>
+constexpr bool is_scalable = is_arithmetic<T>;
 template <class T>
 constexpr bool is_bitwise = is_any_of<T, int16_t, uint16_t>;
 #endif
@@ -162,7 +169,7 @@ inline void with_scalar(const char* name, const LocalTensor<T>& dst, const Local
 
 }  // namespace detail
 
-#define ACL_ATTN_SIM_BINARY(Name, Op, slow, types)                                                                     \
+#define ACL_ATTN_SIM_BINARY(Name, Op, slow, types, counted)                                                            \
     template <class T, bool isSetMask = true>                                                                          \
     inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,                \
                      uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {              \
@@ -178,18 +185,18 @@ inline void with_scalar(const char* name, const LocalTensor<T>& dst, const Local
     template <class T>                                                                                                 \
     inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,                \
                      const int32_t& count) {                                                                           \
-        static_assert(types<T>, #Name ": expected a type that this chip has it for");                                  \
+        static_assert(counted<T>, #Name ": expected a type that this chip has it for");                                \
         detail::binary<Op>(#Name, slow, dst, src0, src1, detail::Lanes::of_count(count), BinaryRepeatParams());        \
     }
 
-ACL_ATTN_SIM_BINARY(Add, detail::AddLane, false, detail::is_arithmetic)
-ACL_ATTN_SIM_BINARY(Sub, detail::SubLane, false, detail::is_arithmetic)
-ACL_ATTN_SIM_BINARY(Mul, detail::MulLane, false, detail::is_arithmetic)
-ACL_ATTN_SIM_BINARY(Div, detail::DivLane, true, detail::is_real)
-ACL_ATTN_SIM_BINARY(Max, detail::MaxLane, false, detail::is_arithmetic)
-ACL_ATTN_SIM_BINARY(Min, detail::MinLane, false, detail::is_arithmetic)
-ACL_ATTN_SIM_BINARY(And, detail::AndLane, false, detail::is_bitwise)
-ACL_ATTN_SIM_BINARY(Or, detail::OrLane, false, detail::is_bitwise)
+ACL_ATTN_SIM_BINARY(Add, detail::AddLane, false, detail::is_arithmetic, detail::is_summable)
+ACL_ATTN_SIM_BINARY(Sub, detail::SubLane, false, detail::is_arithmetic, detail::is_summable)
+ACL_ATTN_SIM_BINARY(Mul, detail::MulLane, false, detail::is_arithmetic, detail::is_arithmetic)
+ACL_ATTN_SIM_BINARY(Div, detail::DivLane, true, detail::is_real, detail::is_real)
+ACL_ATTN_SIM_BINARY(Max, detail::MaxLane, false, detail::is_arithmetic, detail::is_summable)
+ACL_ATTN_SIM_BINARY(Min, detail::MinLane, false, detail::is_arithmetic, detail::is_summable)
+ACL_ATTN_SIM_BINARY(And, detail::AndLane, false, detail::is_bitwise, detail::is_bitwise)
+ACL_ATTN_SIM_BINARY(Or, detail::OrLane, false, detail::is_bitwise, detail::is_bitwise)
 #undef ACL_ATTN_SIM_BINARY
 
 #define ACL_ATTN_SIM_UNARY(Name, Op, slow, types)                                                                     \
@@ -224,19 +231,19 @@ ACL_ATTN_SIM_UNARY(Not, detail::NotLane, false, detail::is_bitwise)
     template <class T, bool isSetMask = true>                                                                          \
     inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask[],      \
                      const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                                \
-        static_assert(detail::is_arithmetic<T>, #Name ": expected a type that this chip has it for");                  \
+        static_assert(detail::is_scalable<T>, #Name ": expected a type that this chip has it for");                    \
         detail::with_scalar<Op>(#Name, dst, src, scalarValue, detail::Lanes::of_bits(mask, repeatTime), repeatParams); \
     }                                                                                                                  \
     template <class T, bool isSetMask = true>                                                                          \
     inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask,        \
                      const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                                \
-        static_assert(detail::is_arithmetic<T>, #Name ": expected a type that this chip has it for");                  \
+        static_assert(detail::is_scalable<T>, #Name ": expected a type that this chip has it for");                    \
         detail::with_scalar<Op>(#Name, dst, src, scalarValue, detail::Lanes::of_mask(mask, repeatTime), repeatParams); \
     }                                                                                                                  \
     template <class T, bool isSetMask = true>                                                                          \
     inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue,                       \
                      const int32_t& count) {                                                                           \
-        static_assert(detail::is_arithmetic<T>, #Name ": expected a type that this chip has it for");                  \
+        static_assert(detail::is_scalable<T>, #Name ": expected a type that this chip has it for");                    \
         detail::with_scalar<Op>(#Name, dst, src, scalarValue, detail::Lanes::of_count(count), UnaryRepeatParams());    \
     }
 
