@@ -38,7 +38,7 @@ if(ACL_ATTN_CLANGXX)
   add_type_check(
     kernel_types_device ${ACL_ATTN_CLANGXX} ${kernels} 0 unsplit,cube,vector,unsplit_calls,cube_calls,vector_calls)
   add_type_check(device_refused ${ACL_ATTN_CLANGXX} ${refused} 20 unsplit)
-  add_type_check(device_branch_refused ${ACL_ATTN_CLANGXX} ${refused_by_device} 7 unsplit_calls,cube_calls,vector_calls)
+  add_type_check(device_branch_refused ${ACL_ATTN_CLANGXX} ${refused_by_device} 8 unsplit_calls,cube_calls,vector_calls)
 else()
   add_test(NAME kernel_types_device COMMAND ${CMAKE_COMMAND} -E echo "skipped: clang++ is not here")
   set_tests_properties(kernel_types_device PROPERTIES SKIP_REGULAR_EXPRESSION "skipped")

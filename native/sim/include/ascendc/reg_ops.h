@@ -134,8 +134,9 @@ ACL_ATTN_SIM_REG_SCALAR(ShiftRights, impl::RightLane, impl::is_bits)
 // dst += src0 * src1
 template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>
 inline void MulAddDst(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {
-    static_assert(impl::names_element<T, U>, "MulAddDst: expected the registers' element type");
     using E = typename U::ActualT;
+    static_assert(impl::names_element<T, U>, "MulAddDst: expected the registers' element type");
+    static_assert(detail::is_any_of<E, half, bfloat16_t, float>, "MulAddDst: expected half, bfloat16_t or float");
     impl::for_lanes<mode>(dstReg, mask, false, [&](uint32_t i) {
         return detail::narrow<E>(
             std::fma(detail::widen(srcReg0.get(i)), detail::widen(srcReg1.get(i)), detail::widen(dstReg.get(i))));
@@ -302,7 +303,8 @@ inline void Cast(S& dstReg, V& srcReg, MaskReg& mask) {
     using D = typename S::ActualT;
     using E = typename V::ActualT;
     static_assert(impl::names_element<T, S> && impl::names_element<U, V>, "Cast: expected the registers' types");
-    static_assert(detail::cast_roundings<D, E>() != 0, "Cast: expected a pair of types that this chip converts");
+    static_assert(detail::cast_roundings<D, E>() != 0 && !std::is_same_v<D, E>,
+                  "Cast: expected a pair of types that this chip converts");
     static_assert(trait.mrgMode == MaskMergeMode::ZEROING ||
                       (trait.mrgMode == MaskMergeMode::MERGING && trait.layoutMode == RegLayout::ZERO),
                   "Cast: expected ZEROING, or MERGING with layout ZERO");
