@@ -3,7 +3,7 @@
 //
 // Every call of the AscendC API that the kernels make, with every pair of types and every parameter field that they
 // use, and nothing else: what a compiler has to accept before the kernels can be compiled. It computes nothing of use
-// and is never launched. `[n.m]` is the section of the API notes (docs/develop/ascendc_api.rst) that documents the
+// and is never launched. `[n.m]` is the section of the API notes (docs/develop/ascendc_kernels.rst) that documents the
 // call; api_list.py reads these marks, and fails if a kernel uses a name that does not stand here.
 #include "kernel_operator.h"
 
