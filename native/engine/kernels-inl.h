@@ -44,6 +44,7 @@ constexpr OperandForm form_of() {
 // What the panels of each type are made of; dequantised numbers always compute in fp32.
 template <class F16Operand, class Bf16Operand>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
+    constexpr int code_channels = DecodeProducts<I4>::Keys::kElements;  // two to a byte: no type has more
     return {name,
             kLanes,
             kNr,
@@ -51,6 +52,8 @@ constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_qu
             {prefill<F16, F16Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
             {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>},
+            code_channels,
+            !std::is_same_v<DecodeProducts<I4>::Keys, StreamKeys<I4>>,
             merge_partials,
             full_quant,
             {sparse<F16, F16Operand>, sparse<BF16, Bf16Operand>},

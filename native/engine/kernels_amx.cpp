@@ -3,6 +3,7 @@
 //
 // Kernels for AVX-512 with AMX products of bf16.
 #include "engine/amx_rows-inl.h"
+#include "engine/amx_stream-inl.h"
 #include "engine/kernels-inl.h"
 
 namespace acl_attn::engine {
