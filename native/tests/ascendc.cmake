@@ -27,7 +27,7 @@ if(ACL_ATTN_BUILD_SIM)
   foreach(arch 2201 3510)
     add_library(acl_attn_api_probe_${arch} OBJECT ${PROJECT_SOURCE_DIR}/native/ascendc/api_probe.cpp)
     # Compiled to be accepted, not to run: optimising one function of all calls takes minutes.
-    target_compile_options(acl_attn_api_probe_${arch} PRIVATE -O0)
+    target_compile_options(acl_attn_api_probe_${arch} PRIVATE -O0 -Wno-psabi)
     target_compile_definitions(acl_attn_api_probe_${arch} PRIVATE __NPU_ARCH__=${arch})
     target_include_directories(
       acl_attn_api_probe_${arch} PRIVATE ${PROJECT_SOURCE_DIR}/native ${PROJECT_SOURCE_DIR}/native/sim/include)
