@@ -158,9 +158,9 @@ private:
 
     // Stored rows go to GM as they are, or to the vector pipe, which has flags for them because on dav-3510 nobody
     // fetches products.
-    using StoredRing =
-        std::conditional_t<Traits::kIsPacked, EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, Traits::kGatherBuffers>,
-                           EventRing<AscendC::HardEvent::MTE2_MTE3, AscendC::HardEvent::MTE3_MTE2, 0, Traits::kGatherBuffers>>;
+    using ToVector = EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, Traits::kGatherBuffers>;
+    using ToGm = EventRing<AscendC::HardEvent::MTE2_MTE3, AscendC::HardEvent::MTE3_MTE2, 0, Traits::kGatherBuffers>;
+    using StoredRing = std::conditional_t<Traits::kIsPacked, ToVector, ToGm>;
 
     int32_t buffer_ = 0;
     bool has_ended_ = false;

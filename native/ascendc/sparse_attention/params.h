@@ -74,13 +74,10 @@ struct SparseAttentionParams {
 
 static_assert(sizeof(StreamParams) == 56 && sizeof(SparseAttentionParams) % 8 == 0, "no padding");
 
-// How a stored row becomes what the cube takes. Rows of the query's type in intervals are loaded where they lie; rows of
-// lists and packed rows come from a slot in the core's part of GM, which vector cores fill a step ahead.
-enum class StoredRows : int32_t { plain, packed_e4m3, packed_hif8 };
-
 constexpr int32_t kSparseTileRows = rows_of(TileSize::shared);
 
-// GM that a core needs: sparse kernels always have slots for gathered rows.
+// GM that a core needs. Rows of the query's type in intervals are loaded where they lie; rows of lists and packed rows
+// come from slots, which vector cores fill ahead.
 constexpr uint32_t sparse_core_bytes() {
     return core_bytes(TileSize::shared, false) +
            static_cast<uint32_t>(kStepsAlive * kKeysOfStep * dim_of(TileSize::shared)) * 2u;
