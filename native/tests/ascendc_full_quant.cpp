@@ -99,7 +99,7 @@ void check_case(const FullQuantCase& c, const Chip& chip) {
         const std::string name = label(c, chip, storage);
         const std::string lacking = acl_attn::ascendc::unsupported(call.p, chip);
         expect(lacking.empty() == is_served(c, chip), name + ": served or not: " + lacking);
-        if (!lacking.empty() || !run_on(chip, call.p, call.o, {}, name)) continue;
+        if (!lacking.empty() || !run_on(chip, call.p, call.o, call.ranges(), name)) continue;
         if (first.empty()) {
             check_exact(c, call, name);
             check_engine(c, call, storage, name);
@@ -117,7 +117,7 @@ void check_order(const FullQuantCase& c, int32_t architecture) {
     const auto result = [&](int32_t cores, uint64_t seed, uint8_t poison) {
         FullQuantCall call(c, storage, poison);
         set_sim_settings({true, seed});
-        run_on({architecture, cores}, call.p, call.o, {}, c.name);
+        run_on({architecture, cores}, call.p, call.o, call.ranges(), c.name);
         set_sim_settings({true, 0});
         return bits(call);
     };

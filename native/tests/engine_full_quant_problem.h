@@ -59,6 +59,18 @@ struct FullQuantCall {
     Guarded<float> lse, quant1;
     Guarded<uint8_t> mask;
     Guarded<int32_t> table;
+
+    MemoryRanges ranges() const {
+        MemoryRanges all;
+        const auto add = [&](const auto& array, const char* name, bool is_written = false) {
+            all.push_back({array.data(), array.size() * sizeof array[0], name, is_written});
+        };
+        for (const Guarded<uint8_t>* one : {&q, &k, &v, &qr, &kr, &bias, &qs, &ks, &vs, &deq1, &deq2, &mask}) {
+            add(*one, "an input");
+        }
+        add(quant1, "quant_scale1"), add(table, "block table"), add(out, "out", true), add(lse, "lse", true);
+        return all;
+    }
     const void *key_member = nullptr, *value_member = nullptr;
 
     // Makes key t of sequence b NaN wherever the formats have one: its channels, and scales that are its own.

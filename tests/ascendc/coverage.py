@@ -100,7 +100,7 @@ def cover_chip(
     command += ["--cases", str(cases), "--first-seed", str(first_seed), "--seconds", str(seconds)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(done.stderr)
+        raise RuntimeError(f"{operator} on {architecture}: status {done.returncode}\n{done.stderr}")
     return Coverage.from_json(done.stdout.splitlines()[-1])
 
 

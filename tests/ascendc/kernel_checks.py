@@ -33,6 +33,12 @@ LSE_OF_STORED = {
     "float16": Tolerance(relative=1e-3, to_rms=1e-3, rms=5e-4),
     "bfloat16": Tolerance(relative=8e-3, to_rms=8e-3, rms=4e-3),
 }
+# Weights of these schemes are rounded relative to the largest score so far, step after step, and the kernels' steps are
+# of another length than the reference's tiles: weights are other numbers of 8 bits. Those of decode MLA are the same.
+OTHER_STEPS = {
+    "per_tensor": Tolerance(relative=0.02, to_rms=0.1, rms=0.02),
+    "gqa_fp8": Tolerance(relative=0.05, to_rms=0.15, rms=0.03),
+}
 _LACKING = re.compile(r"no kernel instantiation serves ([^;]*);")
 
 
@@ -95,4 +101,4 @@ def _compare(call: Call, out: Array, lse: Array, want: Array, want_lse: Array) -
         noise = 10 * allowed.to_rms if call.dtype == "float16" else 3 * allowed.to_rms
         assert_within_a_step(out, want, name="attention_out", noise=noise)
         return
-    assert_close(out, want, name="attention_out", tolerance=_widened(allowed))
+    assert_close(out, want, name="attention_out", tolerance=OTHER_STEPS.get(call.scheme, _widened(allowed)))
