@@ -19,7 +19,7 @@ from .controls import (
     set_num_threads,
     shutdown,
 )
-from .device import Device, Event, Stream
+from .device import Device
 from .env import Environment, environment
 from .errors import (
     AclAttnError,
@@ -49,6 +49,7 @@ from .ops.sparse_plan import SparsePlan
 from .report import Problem, Report
 from .selection import TargetInfo, targets, use
 from .stored import StoredCall, load_call, save_call
+from .streams import Event, Stream
 from .tensor import Spec, Tensor
 
 __all__ = [

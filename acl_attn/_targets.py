@@ -250,17 +250,22 @@ def _places(number: int) -> list[tuple[str, bool]]:
     return [(str(path), False)] if os.environ.get(_VARIABLES[number]) else [(path.name, True), (str(path), False)]
 
 
-def _own_library(number: int, soc_name: str = "") -> Path:
-    """Give the library of this package that a target needs: the one named by its variable, or the bundled one.
-
-    Of target npu's there may be one for each chip.
-    """
+def _own_library(number: int) -> Path:
+    """Give the library of this package that a target needs: the one named by its variable, or the bundled one."""
     if chosen := os.environ.get(_VARIABLES[number]):
         return Path(chosen)
-    for_the_chip = INSTALLED / "lib" / NAMES[number] / soc_name / f"libacl_attn_{NAMES[number]}.so"
-    if soc_name and for_the_chip.exists():
-        return for_the_chip
-    return get_library() if number == HOST else INSTALLED / "lib" / for_the_chip.name
+    return get_library() if number == HOST else INSTALLED / "lib" / f"libacl_attn_{NAMES[number]}.so"
+
+
+def _lacks_kernels(library: Path, soc_name: str) -> str:
+    """Say what target npu lacks of this package: its library, or kernels for the chip, which that one finds itself."""
+    if not library.exists():
+        return f"{library} is not there: this package was built without it"
+    folders = [library.parent / NAMES[NPU] / soc_name, library.parent]
+    if any(path for folder in folders for path in folder.glob("libacl_attn_npu_*.so")):
+        return ""
+    looked = " and ".join(map(str, folders))
+    return f"no kernels for {soc_name} (libacl_attn_npu_*.so) in {looked}: CANN's compiler has to build them"
 
 
 def _load_with_cann(number: int) -> Target:
@@ -274,14 +279,15 @@ def _load_with_cann(number: int) -> Target:
         if handles[path] is None:
             raise TargetNotLoadedError(f"target {NAMES[number]!r}: {path}: {attempts[-1].outcome}")
     wanted = symbols()
-    bind(number, handles[str(installation.runtime)], (symbol for symbol in wanted if symbol.group == "acl"))
-    if number == NPU:
+    if number == NPU:  # comes first: its recent message is its own or else CANN's
         path = found.libraries[-1]
-        kernels = open_library(path, attempts)
-        if kernels is None:
+        ours = open_library(path, attempts)
+        if ours is None:
             raise TargetNotLoadedError(f"target 'npu': {path}: {attempts[-1].outcome}")
-        bind(number, kernels, (symbol for symbol in wanted if symbol.group != "acl" and not _is_shared(symbol)))
-    else:
+        own = ("aclGetRecentErrMsg",)
+        bind(number, ours, (s for s in wanted if s.name in own or (s.group != "acl" and not _is_shared(s))))
+    bind(number, handles[str(installation.runtime)], (symbol for symbol in wanted if symbol.group == "acl"))
+    if number == CANN:
         bind(number, handles[str(installation.meta)], (symbol for symbol in wanted if symbol.group == "aclnn"))
         _bind_operators(number, [handles[str(path)] for path in installation.operators], wanted)
     target = _finish(number, attempts, str(installation.root), installation.versions)
@@ -373,10 +379,9 @@ def _look_for_cann(number: int) -> tuple[TargetInfo, Installation | None, list[A
     seen = _probed(tuple(order), str(installation.runtime))
     paths, problem = [path for path, _ in order], seen.problem
     if number == NPU:
-        kernels = _own_library(NPU, seen.soc_name)
-        paths.append(str(kernels))
-        if not problem and not kernels.exists():
-            problem = f"{kernels} is not there: the kernels are not built for this machine"
+        library = _own_library(NPU)
+        paths.append(str(library))
+        problem = problem or _lacks_kernels(library, seen.soc_name)
     found = TargetInfo(name, problem, tuple(paths), root, versions, seen.devices, seen.soc_name)
     return found, installation, attempts
 

@@ -19,10 +19,11 @@ from ._process import regain_device
 from ._targets import CANN, HOST, current_target, target_number
 from .device import profile_of
 from .errors import AclAttnError, check, error, recent_message
+from .handle_set import HandleSet
 from .memory import Buffer, WorkspaceCache, pointer_of
 from .prepared import Call, Slot, destroy_executor, phase_one, places_of
 from .staging import Placement, StagedHandles, set_addresses
-from .tensor import HandleSet, placeholder_address
+from .tensor import placeholder_address
 
 __all__ = ["PlacedPrepared", "check_by_host", "new_buffer", "run_placed"]
 

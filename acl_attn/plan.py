@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,21 +22,30 @@ from ._inflight import Keeping
 from ._lib import ffi, lib
 from ._process import borrowed_device, is_current, on_device, regain_device, reset_after_fork, use_device
 from ._targets import NAMES, OWN_MEMORY, has_own_memory, target_number
-from .device import StreamLike, device_of, stream_pointer
 from .errors import AclAttnError, ClosedError, described, error, invalid
+from .handle_set import HandleSet, Outline
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
 from .placed import PlacedPrepared, new_buffer, run_placed
-from .prepared import Call, Kept, Prepared, Slot, max_workspace, phase_one
+from .prepared import Call, Kept, Operator, Prepared, Slot, max_workspace, phase_one
 from .staging import is_programs
-from .tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor, check_device, pointer_as_planned
+from .streams import StreamLike, device_of, stream_pointer
+from .tensor import ArrayLike, Tensor, as_tensor, check_device, pointer_as_planned
 
-__all__ = ["OperatorPlan", "kept", "run_once", "workspace_cache"]
+__all__ = ["Named", "OperatorPlan", "kept", "run_kept", "run_once", "workspace_cache"]
 
 workspace_cache = WorkspaceCache()
 kept = Kept()
 
 
-def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -> None:
+@dataclass
+class Named:
+    """What messages need of a call, without its operands."""
+
+    operator: Operator
+    parameter_names: Mapping[str, str]
+
+
+def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -> Prepared | None:
     """Run a call: without a stream until its results are there, else queued on the stream.
 
     Parameters
@@ -46,18 +56,22 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
         Where to queue it. Operands and workspace are then kept alive until the stream has passed.
     device : int, optional
         Where to run it, without a stream.
+
+    Returns
+    -------
+    Prepared or None
+        What is kept for calls of the same form.
     """
     if stream is not None:
         device = device_of(stream, device)
     if device is not None and not is_current(device):
         with borrowed_device(device):
-            run_once(call, stream)
-        return
+            return run_once(call, stream)
     current = use_device()
     queue = ffi.NULL if stream is None else stream_pointer(stream)
     if current >= OWN_MEMORY:
         run_placed(call, queue, current, workspace_cache)
-        return
+        return None
     outline = Outline()
     arguments = call.arguments(outline)
     settings = lib.aclAttnGetSettings()
@@ -71,12 +85,10 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
             prepared = made
     if prepared is None:
         _run_unkept(call, queue, device)
-        return
+        return None
     try:
         if queue == ffi.NULL:
-            workspace = workspace_cache.borrow(prepared.workspace_bytes)
-            failure = _run_now(prepared, call, outline.addresses, _start_of(workspace), device)
-            workspace_cache.give_back(workspace)
+            failure = run_kept(prepared, call, outline.addresses, device)
         else:
             workspace = workspace_of_stream(queue, prepared.workspace_bytes)
             with Keeping(queue, call.operands(), workspace):
@@ -85,6 +97,17 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
         prepared.in_use.release()
     if failure:
         raise failure
+    return prepared
+
+
+def run_kept(
+    prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], device: int | None
+) -> AclAttnError | None:
+    """Run with these addresses and wait; the executor is the caller's for that long."""
+    workspace = workspace_cache.borrow(prepared.workspace_bytes)
+    failure = _run_now(prepared, call, addresses, _start_of(workspace), device)
+    workspace_cache.give_back(workspace)
+    return failure
 
 
 def _start_of(workspace: Buffer | None) -> ffi.CData:
@@ -92,7 +115,7 @@ def _start_of(workspace: Buffer | None) -> ffi.CData:
 
 
 def _run_now(
-    prepared: Prepared, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, device: int | None
+    prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], workspace: ffi.CData, device: int | None
 ) -> AclAttnError | None:
     size = prepared.workspace_bytes
     status = prepared.run(addresses, workspace, size)

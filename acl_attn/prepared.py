@@ -15,7 +15,7 @@ from ._handles import destroy
 from ._lib import ffi, lib
 from ._process import on_device
 from .errors import UnsupportedError, check, compose, error
-from .tensor import HandleSet, Outline
+from .handle_set import HandleSet, Outline
 
 __all__ = [
     "Call",
@@ -24,6 +24,7 @@ __all__ = [
     "Prepared",
     "Slot",
     "destroy_executor",
+    "drop_oldest",
     "max_workspace",
     "phase_one",
     "places_of",
@@ -189,7 +190,7 @@ class Kept:
             return True
         self._seen[form] = None
         if len(self._seen) > self._MOST:
-            _drop_oldest(self._seen)
+            drop_oldest(self._seen)
         return False
 
     def add(self, form: object, prepared: Prepared) -> None:
@@ -198,7 +199,7 @@ class Kept:
         prepared.finalizer.atexit = False  # a daemon thread may be using it even then
         self._known[form] = prepared
         if len(self._known) > self._MOST:
-            _drop_oldest(self._known)
+            drop_oldest(self._known)
 
     def clear(self) -> None:
         """Destroy what is not in use."""
@@ -206,7 +207,8 @@ class Kept:
         _destroy_unused(self._known)
 
 
-def _drop_oldest(entries: dict[object, Any]) -> None:
+def drop_oldest(entries: dict[object, Any]) -> None:
+    """Drop the first entry, if another thread does not at the same time."""
     with contextlib.suppress(KeyError, RuntimeError, StopIteration):  # another thread drops one as well
         del entries[next(iter(entries))]
 

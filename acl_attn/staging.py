@@ -14,8 +14,9 @@ from typing import NamedTuple
 from ._lib import ffi, lib
 from ._process import use_device
 from .errors import check
+from .handle_set import HandleSet, create_handle
 from .memory import Buffer, copy, pointer_of
-from .tensor import HandleSet, Tensor, byte_span, create_handle
+from .tensor import Tensor, byte_span
 
 __all__ = ["Operand", "Placement", "StagedHandles", "is_programs", "set_addresses"]
 

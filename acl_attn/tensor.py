@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
-"""Array-likes in, ``aclTensor`` out. On the host target nothing is copied."""
+"""What a tensor is, and array-likes in its place. On the host target nothing is copied."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._lib import ffi, lib
 from ._process import use_device
 from ._targets import NAMES, target_number
 from .dtypes import DType, acl_dtype, as_dtype, dtype_name
-from .errors import check_handle, handle_error, invalid, type_name, wrong_type
+from .errors import invalid, type_name, wrong_type
 from .memory import Buffer, check_visible, pointer_of
 from .values import flag, instance, integer, integers
 
@@ -24,8 +24,6 @@ __all__ = [
     "ANY",
     "ARRAY",
     "ArrayLike",
-    "HandleSet",
-    "Outline",
     "Spec",
     "Tensor",
     "as_output",
@@ -34,7 +32,10 @@ __all__ = [
     "as_tensor_or_placeholder",
     "byte_span",
     "check_device",
-    "create_handle",
+    "dense_form",
+    "dense_pointers",
+    "element_span",
+    "form_of",
     "output_pointer",
     "placeholder_address",
     "pointer_as_planned",
@@ -361,10 +362,36 @@ def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, d
     return tensor
 
 
+Form: TypeAlias = "tuple[tuple[int, ...], DType]"  # shape and dtype
+
+
+def dense_form(tensors: Sequence[Tensor]) -> tuple[Form, ...]:
+    """Give what `dense_pointers` compares; nothing if one of them is not dense."""
+    if any(tensor.strides is not None for tensor in tensors):
+        return ()
+    return tuple((tensor._items, tensor.dtype) for tensor in tensors)
+
+
+def dense_pointers(arrays: Sequence[Any], forms: tuple[Form, ...]) -> list[ffi.CData] | None:
+    """Give the addresses of NumPy arrays of these forms; None if one of them is something else. The pointers keep them.
+
+    On the path of every run: one call for all of them, and no questions that have a quicker answer.
+    """
+    pointers = []
+    for array, form in zip(arrays, forms):  # noqa: B905 - as many, or no forms at all
+        if type(array) is not _ndarray or (array.shape, array.dtype) != form:
+            return None
+        try:
+            pointers.append(_from_buffer(array))
+        except (BufferError, ValueError):
+            return None
+    return pointers or None
+
+
 def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor, device: int) -> ffi.CData:
     """Give the address of an operand that must have the planned shape, dtype and strides.
 
-    The pointer keeps an array's memory, but not a tensor's owner. On the path of every run, so NumPy arrays go by.
+    The pointer keeps an array's memory, but not a tensor's owner.
     """
     if (
         type(value) is _ndarray
@@ -385,7 +412,7 @@ def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor, device
             "make a new plan",
         )
     if tensor.shape != planned.shape or tensor.strides != planned.strides:
-        raise invalid(parameter, f"{_form(planned)} as planned", _form(tensor), "make a new plan")
+        raise invalid(parameter, f"{form_of(planned)} as planned", form_of(tensor), "make a new plan")
     return _pointer_for(tensor, parameter, device)
 
 
@@ -397,15 +424,16 @@ def _pointer_for(tensor: Tensor, parameter: str, device: int) -> ffi.CData:
 
 def output_pointer(value: ArrayLike, parameter: str, spec: Spec, device: int) -> ffi.CData:
     """Give the address of an output; otherwise as `pointer_as_planned`."""
-    if type(value) is _ndarray and value.shape == spec.shape and value.dtype == spec.dtype and value.flags.writeable:
+    if type(value) is _ndarray and (value.shape, value.dtype) == (spec.shape, spec.dtype):
         try:
-            return _from_buffer(value)
+            return _from_buffer(value, require_writable=True)
         except (BufferError, ValueError):
             pass
     return _pointer_for(as_output(value, parameter, spec.shape, spec.dtype), parameter, device)
 
 
-def _form(tensor: Tensor) -> str:
+def form_of(tensor: Tensor) -> str:
+    """Say a tensor's shape and strides in a message."""
     return f"shape {tensor.shape}" + (f" with strides {tensor.strides}" if tensor.strides else " (dense)")
 
 
@@ -479,125 +507,7 @@ def as_output_or_placeholder(value: ArrayLike | None, parameter: str, spec: Spec
     return as_output(value, parameter, spec.shape, spec.dtype)
 
 
-class HandleSet:
-    """The C objects that describe one call, destroyed together. Operands lie where the operator can reach them."""
-
-    __slots__ = ("_objects",)
-
-    def __init__(self) -> None:
-        self._objects: list[tuple[Any, ffi.CData]] = []
-
-    def tensor(self, tensor: Tensor | None, parameter: str) -> ffi.CData:
-        """Make an ``aclTensor``; null for None."""
-        if tensor is None:
-            return ffi.NULL
-        handle = self._create(tensor, parameter)
-        self._objects.append((lib.aclDestroyTensor, handle))
-        return handle
-
-    def output(self, tensor: Tensor | None, parameter: str) -> ffi.CData:
-        """Make the ``aclTensor`` of what the operator writes; null for None."""
-        return self.tensor(tensor, parameter)
-
-    def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> ffi.CData:
-        """Make an ``aclTensorList``, which owns its members."""
-        members: list[ffi.CData] = []
-        try:
-            members.extend(self._create(tensor, parameter) for tensor in tensors)
-            handle = check_handle(lib.aclCreateTensorList(members, len(members)), "aclCreateTensorList")
-        except BaseException:
-            for member in members:
-                lib.aclDestroyTensor(member)
-            raise
-        self._objects.append((lib.aclDestroyTensorList, handle))
-        return handle
-
-    def int_array(self, values: Sequence[int]) -> ffi.CData:
-        """Make an ``aclIntArray``."""
-        handle = check_handle(lib.aclCreateIntArray(values, len(values)), "aclCreateIntArray")
-        self._objects.append((lib.aclDestroyIntArray, handle))
-        return handle
-
-    def destroy(self) -> None:
-        """Destroy everything. May be repeated."""
-        while self._objects:
-            destructor, handle = self._objects.pop()
-            destructor(handle)
-
-    def _create(self, tensor: Tensor, parameter: str) -> ffi.CData:
-        return create_handle(tensor, parameter, tensor._pointer)
-
-
-# What stands for the address of a tensor without elements: nobody reads it, but null would mean that it is missing.
-_NOWHERE = ffi.cast("void *", 1 << 46)
-
-
-class Outline:
-    """What a call asks a `HandleSet` for, without C objects: values that two calls of one form share, and addresses."""
-
-    __slots__ = ("_forms", "addresses")
-
-    def __init__(self) -> None:
-        self._forms: list[tuple[Any, int]] = []  # what was given, and how many members of a list it describes, or -1
-        self.addresses: list[ffi.CData] = []
-
-    def tensor(self, tensor: Tensor | None, parameter: str) -> object:
-        """Describe a tensor."""
-        if tensor is None:
-            return None
-        form = self._add(tensor, parameter)
-        self._forms.append((form, -1))
-        return form
-
-    output = tensor
-
-    def tensor_list(self, tensors: Sequence[Tensor], parameter: str) -> object:
-        """Describe a list of tensors."""
-        form = tuple([self._add(tensor, parameter) for tensor in tensors])
-        self._forms.append((form, len(form)))
-        return form
-
-    def int_array(self, values: Sequence[int]) -> object:
-        """Describe an array of integers."""
-        return tuple(values)
-
-    def places(self, arguments: Sequence[object]) -> list[tuple[int, int]]:
-        """Give the position of each address among the call's arguments, and its member of a list or -1."""
-        found: list[tuple[int, int]] = []
-        position = -1
-        for form, members in self._forms:
-            position = next(at for at in range(position + 1, len(arguments)) if arguments[at] is form)
-            found.extend((position, member) for member in (range(members) if members >= 0 else (-1,)))
-        return found
-
-    def _add(self, tensor: Tensor, parameter: str) -> tuple[object, ...]:
-        if tensor._memory >= 0:
-            check_device(tensor, parameter, use_device())
-        shape = tensor.shape
-        self.addresses.append(_NOWHERE if 0 in shape else tensor._pointer)
-        return tensor._code, shape, tensor.strides
-
-
-def create_handle(tensor: Tensor, parameter: str, pointer: ffi.CData) -> ffi.CData:
-    """Make an ``aclTensor`` of a tensor's form over the memory at `pointer`."""
-    if tensor._memory >= 0:
-        check_device(tensor, parameter, use_device())
-    shape, rank, strides = tensor.shape, len(tensor.shape), tensor.strides
-    pointer = ffi.NULL if 0 in shape else pointer
-    if strides is None:
-        handle = lib.aclCreateTensor(shape, rank, tensor._code, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, rank, pointer)
-    else:
-        span = [_element_span(tensor)]
-        handle = lib.aclCreateTensor(shape, rank, tensor._code, strides, 0, lib.ACL_FORMAT_ND, span, 1, pointer)
-    if handle:
-        return handle
-    # The library does not know which parameter it is.
-    refusal = handle_error("aclCreateTensor")
-    fix = "copy it with numpy.ascontiguousarray" if strides else ""
-    raise invalid(parameter, "an array that the target can describe", f"{_form(tensor)} ({refusal.detail})", fix)
-
-
-def _element_span(tensor: Tensor) -> int:
+def element_span(tensor: Tensor) -> int:
     """Count the elements from a tensor's first to its last."""
     if tensor.strides is None or 0 in tensor.shape:
         return _count(tensor.shape)
@@ -606,7 +516,7 @@ def _element_span(tensor: Tensor) -> int:
 
 def byte_span(tensor: Tensor) -> int:
     """Count the bytes from a tensor's first element to the end of its last."""
-    return _element_span(tensor) * tensor.dtype.itemsize // _elements_per_item(tensor._code)
+    return element_span(tensor) * tensor.dtype.itemsize // _elements_per_item(tensor._code)
 
 
 def check_device(tensor: Tensor, parameter: str, device: int) -> None:

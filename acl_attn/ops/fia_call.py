@@ -12,9 +12,10 @@ import numpy as np
 from .._lib import ffi, lib, selected
 from .._targets import HOST
 from ..errors import UnsupportedError, check, compose, invalid, refusal
+from ..handle_set import HandleSet, Outline
 from ..prepared import Operator
 from ..profiles import PROFILES
-from ..tensor import ArrayLike, HandleSet, Outline, Tensor, as_tensor
+from ..tensor import ArrayLike, Tensor, as_tensor
 
 __all__ = [
     "ATTRIBUTES",

@@ -9,7 +9,8 @@ from typing import Any
 
 from .._lib import ffi, lib
 from ..errors import check, invalid
-from ..tensor import ArrayLike, HandleSet, Spec, as_tensor_or_placeholder
+from ..handle_set import HandleSet
+from ..tensor import ArrayLike, Spec, as_tensor_or_placeholder
 from ..values import flag
 from .attention import attention
 from .attention_call import prepare

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..device import Device, StreamLike, device_id
+from ..device import Device, device_id
 from ..lengths import Lengths
 from ..masks import UNBOUNDED_TOKENS
 from ..plan import run_once
+from ..streams import StreamLike
 from ..tensor import ArrayLike, as_output
 from .fia_arguments import read_arguments
 from .fia_call import NEWEST

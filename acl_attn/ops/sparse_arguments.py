@@ -195,6 +195,9 @@ class SparseArguments:
                 fix = "pack the queries: shape (T, N, 512) takes q_lengths"
                 raise invalid("q_lengths", "None for batched queries and packed rows", q_lengths, fix)
             q = None if q_lengths is None else as_lengths(q_lengths, batch, "q_lengths", derived)
+        if batch == 0:
+            # The operator takes empty arrays of lengths as absent, and would ask for them.
+            raise invalid("q_lengths" if self.is_packed else "q", "a sequence or more", "none", "leave the call out")
         if self.is_paged and kv_lengths is None:
             raise invalid("kv_lengths", "the number of original tokens of each sequence for a paged cache", None)
         if self.is_packed and not self.is_paged:

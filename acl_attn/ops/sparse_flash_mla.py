@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device import Device, StreamLike, device_id
+from ..device import Device, device_id
+from ..streams import StreamLike
 from ..tensor import ArrayLike
 from .sparse_call import run_main, run_metadata
 from .sparse_signatures import SPARSE_FLASH_MLA, SPARSE_FLASH_MLA_METADATA

@@ -10,7 +10,8 @@ from typing import Any
 
 from .._lib import ffi, lib
 from ..errors import check
-from ..tensor import HandleSet, Spec, as_tensor_or_placeholder
+from ..handle_set import HandleSet
+from ..tensor import Spec, as_tensor_or_placeholder
 from .judge import Judged, bound, register
 from .kv_quant_sparse_attn_sharedkv import kv_quant_sparse_attn_sharedkv, kv_quant_sparse_attn_sharedkv_metadata
 from .sparse_call import METADATA, Signature, SparseCall, output_specs

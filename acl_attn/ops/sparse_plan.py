@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._lib import ffi
-from ..device import Device, StreamLike, device_id
+from ..device import Device, device_id
 from ..errors import invalid, wrong_type
 from ..lengths import LengthsLike
 from ..plan import OperatorPlan
+from ..streams import StreamLike
 from ..tensor import (
     ArrayLike,
     Spec,

@@ -87,19 +87,33 @@ __aicore__ inline void ProbeToL1(uint64_t address) {
 }
 
 // --- [5] cube, [6] Fixpipe
-template <class T>
+#if __NPU_ARCH__ == 2201
+__aicore__ inline void ProbeSquares() {
+    AscendC::LoadData2dTransposeParams load;  // [5.1] LoadData2dTransposeParams
+    load.startIndex = 0;
+    load.repeatTimes = 1;
+    load.srcStride = 1;
+    load.dstGap = 1;
+    load.dstFracGap = 0;
+    AscendC::LoadDataWithTranspose(At<int8_t>(AscendC::TPosition::B2, 0), At<int8_t>(AscendC::TPosition::A1, 0), load);
+    // [5.1] LoadDataWithTranspose
+}
+#endif
+
+// C: what products of T are.
+template <class T, class C>
 __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     const AscendC::LocalTensor<T> tile = At<T>(AscendC::TPosition::A1, 0);
     const AscendC::LocalTensor<T> left = At<T>(AscendC::TPosition::A2, 0);
     const AscendC::LocalTensor<T> right = At<T>(AscendC::TPosition::B2, 0);
-    const AscendC::LocalTensor<float> result = At<float>(AscendC::TPosition::CO1, 0);
+    const AscendC::LocalTensor<C> result = At<C>(AscendC::TPosition::CO1, 0);
 #if __NPU_ARCH__ == 2201
     AscendC::LoadData2DParams load;  // [5.1] LoadData2DParams
     load.startIndex = 0;
     load.repeatTimes = 1;
     load.srcStride = 1;
     load.dstGap = 0;
-    load.ifTranspose = true;
+    load.ifTranspose = sizeof(T) == 2;
 #else
     AscendC::LoadData2DParamsV2 load;  // [5.1] LoadData2DParamsV2
     load.mStartPosition = 0;
@@ -131,7 +145,7 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     fix.dstNdStride = 0;
     fix.quantPre = QuantMode_t::NoQuant;
     fix.unitFlag = 0;
-    AscendC::Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(Global<float>(address), result, fix);
+    AscendC::Fixpipe<C, C, AscendC::CFG_ROW_MAJOR>(Global<C>(address), result, fix);
     // [6] Fixpipe CFG_ROW_MAJOR
 #else
     AscendC::FixpipeParamsArch3510<AscendC::CO2Layout::ROW_MAJOR> fix;  // [6] FixpipeParamsArch3510 CO2Layout
@@ -145,8 +159,8 @@ __aicore__ inline void ProbeCube([[maybe_unused]] uint64_t address) {
     fix.params.ndNum = 1;
     fix.params.srcNdStride = 0;
     fix.params.dstNdStride = 0;
-    const AscendC::LocalTensor<float> to = At<float>(AscendC::TPosition::VECCALC, 0);
-    AscendC::Fixpipe<float, float, kProbeRowsToUb>(to, result, fix);  // [6] FixpipeConfig
+    const AscendC::LocalTensor<C> to = At<C>(AscendC::TPosition::VECCALC, 0);
+    AscendC::Fixpipe<C, C, kProbeRowsToUb>(to, result, fix);  // [6] FixpipeConfig
 #endif
 }
 
@@ -275,6 +289,44 @@ __simd_vf__ inline void ProbeFunction(__ubuf__ T* narrow_numbers, __ubuf__ float
     // [8] Reg::LocalMemBar Reg::MemType
 }
 
+constexpr AscendC::Reg::CastTrait kProbeWiden = {AscendC::Reg::RegLayout::ZERO, AscendC::Reg::SatMode::UNKNOWN,
+                                                 AscendC::Reg::MaskMergeMode::ZEROING, AscendC::RoundMode::UNKNOWN};
+
+template <class Code>
+__simd_vf__ inline void ProbeCodes(__ubuf__ bfloat16_t* numbers, __ubuf__ Code* codes, __ubuf__ uint8_t* bytes) {
+    AscendC::Reg::RegTensor<Code> code;
+    AscendC::Reg::RegTensor<uint8_t> byte;
+    AscendC::Reg::RegTensor<uint32_t> a;
+    AscendC::Reg::RegTensor<uint32_t> b;
+    AscendC::Reg::RegTensor<float> wide;
+    AscendC::Reg::RegTensor<bfloat16_t> narrow;
+    AscendC::Reg::MaskReg some;
+    AscendC::Reg::MaskReg all = AscendC::Reg::CreateMask<float, AscendC::Reg::MaskPattern::ALL>();
+    AscendC::Reg::MaskReg half_of_it = AscendC::Reg::CreateMask<bfloat16_t, AscendC::Reg::MaskPattern::VL64>();
+    AscendC::Reg::Duplicate(b, static_cast<uint32_t>(1));  // [8] Reg::Duplicate
+    AscendC::Reg::LoadAlign<uint8_t, AscendC::Reg::LoadDist::DIST_BRC_B8>(byte, bytes);
+    AscendC::Reg::ShiftRights(a, (AscendC::Reg::RegTensor<uint32_t>&)byte, static_cast<int16_t>(24), all);
+    AscendC::Reg::ShiftLefts(a, a, static_cast<int16_t>(23), all);  // [8] Reg::ShiftLefts Reg::ShiftRights
+    AscendC::Reg::Max(a, a, b, all);
+    AscendC::Reg::Compares<uint32_t, AscendC::CMPMODE::LT>(some, a, static_cast<uint32_t>(1), all);
+    // [8] Reg::Compares
+    AscendC::Reg::Select(a, a, b, some);  // [8] Reg::Select
+    AscendC::Reg::LoadAlign<Code, AscendC::Reg::LoadDist::DIST_UNPACK4_B8>(code, codes);
+    AscendC::Reg::Cast<float, Code, kProbeWiden>(wide, code, all);
+    AscendC::Reg::Mul(wide, wide, (AscendC::Reg::RegTensor<float>&)a, all);
+    AscendC::Reg::Cast<bfloat16_t, float, kProbeEven>(narrow, wide, all);
+    AscendC::Reg::StoreAlign<bfloat16_t, AscendC::Reg::StoreDist::DIST_PACK_B32>(numbers, narrow, all);
+    AscendC::Reg::LoadAlign<bfloat16_t>(narrow, numbers);
+    AscendC::Reg::StoreAlign<bfloat16_t>(numbers, narrow, half_of_it);
+}
+
+template <class Code>
+__aicore__ inline void ProbeUnpacking() {
+    const AscendC::LocalTensor<Code> codes = At<Code>(AscendC::TPosition::VECCALC, 16384);
+    asc_vf_call<ProbeCodes<Code>>((__ubuf__ bfloat16_t*)At<bfloat16_t>(AscendC::TPosition::VECCALC, 0).GetPhyAddr(),
+                                  (__ubuf__ Code*)codes.GetPhyAddr(), (__ubuf__ uint8_t*)codes.GetPhyAddr());
+}
+
 template <class T>
 __aicore__ inline void ProbeRegisters() {
     asc_vf_call<ProbeFunction<T>>((__ubuf__ T*)At<T>(AscendC::TPosition::VECCALC, 0).GetPhyAddr(),
@@ -301,6 +353,8 @@ __aicore__ inline void ProbeEvents() {
     ProbeEvent<AscendC::HardEvent::V_MTE2>();
     ProbeEvent<AscendC::HardEvent::V_MTE3>();
     ProbeEvent<AscendC::HardEvent::MTE3_V>();
+    ProbeEvent<AscendC::HardEvent::MTE2_MTE3>();
+    ProbeEvent<AscendC::HardEvent::MTE3_MTE2>();
     ProbeEvent<AscendC::HardEvent::MTE2_S>();
     ProbeEvent<AscendC::HardEvent::S_MTE2>();
     ProbeEvent<AscendC::HardEvent::V_S>();
@@ -329,8 +383,18 @@ extern "C" __global__ __mix__(1, 2) void acl_attn_api_probe(uint64_t address) {
     if ASCEND_IS_AIC {
         ProbeToL1<half>(address);
         ProbeToL1<bfloat16_t>(address);
-        ProbeCube<half>(address);
-        ProbeCube<bfloat16_t>(address);
+        ProbeToL1<int8_t>(address);
+        ProbeCube<half, float>(address);
+        ProbeCube<bfloat16_t, float>(address);
+        ProbeCube<int8_t, int32_t>(address);
+#if __NPU_ARCH__ == 2201
+        ProbeSquares();
+#else
+        ProbeToL1<fp8_e4m3fn_t>(address);
+        ProbeToL1<hifloat8_t>(address);
+        ProbeCube<fp8_e4m3fn_t, float>(address);
+        ProbeCube<hifloat8_t, float>(address);
+#endif
     }
     if ASCEND_IS_AIV {
         address += static_cast<uint64_t>(AscendC::GetSubBlockIdx());  // [10] GetSubBlockIdx
@@ -350,6 +414,8 @@ extern "C" __global__ __mix__(1, 2) void acl_attn_api_probe(uint64_t address) {
 #if __NPU_ARCH__ == 3510
         ProbeRegisters<half>();
         ProbeRegisters<bfloat16_t>();
+        ProbeUnpacking<fp8_e4m3fn_t>();
+        ProbeUnpacking<hifloat8_t>();
 #endif
     }
     ProbeEvents();

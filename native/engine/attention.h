@@ -18,6 +18,7 @@
 
 #include "engine/full_quant.h"
 #include "engine/kinds.h"
+#include "engine/memory_range.h"
 #include "geometry/band.h"
 
 namespace acl_attn::engine {
@@ -170,6 +171,8 @@ struct Operands {
     const void* deq_scale1 = nullptr;    // [1]: fp32 or a scale word
     const void* quant_scale1 = nullptr;  // [1] fp32; null: 1
     const void* deq_scale2 = nullptr;    // [1]: fp32 or a scale word
+
+    const MemoryRanges* ranges = nullptr;  // all of the above, for targets that watch accesses; the host does not
 };
 
 // Why a run did not compute: a block table entry, inside the range that lengths make reachable, that names no block

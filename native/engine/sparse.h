@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/attention.h"
 #include "formats/packed_row.h"
@@ -87,6 +88,23 @@ struct SparseSequence {
     int64_t cmp_shift = kAllCompressed;
 };
 
+// What one core is to compute, where the caller has shared the work out: merged rows (query token * heads + head) of a
+// sequence, and of the columns that they see, in `blocks` parts of about one size, those from block_begin on. `copies`
+// cores from `core` on take part, each with its share of the heads.
+struct SparseShare {
+    int64_t sequence = 0;
+    int64_t row_begin = 0;
+    int64_t row_end = 0;
+    int64_t block_begin = 0;
+    int64_t block_end = 1;
+    int64_t blocks = 1;
+    int32_t core = 0;
+    int32_t copies = 1;
+};
+
+// In order: by sequence, row, and block. What a row sees is in them once.
+using SparseShares = std::vector<SparseShare>;
+
 // A token's list of row numbers of its sequence: entry e of list r is indices[r * topk + e]. Of it the first
 // n = min(topk, visible, topk_length[r]) entries are looked at, `visible` being count(i) for compressed lists and
 // ori.len for original ones. -1 ends the list; an entry that exists but is not visible is passed over; an entry that
@@ -104,6 +122,8 @@ struct SparseOperands {
     const float* sinks = nullptr;  // [heads], logits: in the denominator and the LSE, never in a row that sees nothing
     void* out = nullptr;
     float* lse = nullptr;          // natural logarithm, sink included; 0 where nothing is seen
+    const MemoryRanges* ranges = nullptr;  // all of the above, for targets that watch accesses; the host does not
+    const SparseShares* shares = nullptr;  // null: run() shares the work out, as it does where cores() is 0
 };
 
 // The first number in the operands' integer tensors that leads nowhere. Only what is looked at is judged: blocks that
@@ -124,6 +144,9 @@ struct SparseFault {
     int64_t index = 0;
     int64_t value = 0;
     int64_t limit = 0;  // legal values are 0 .. limit - 1 (and -1 in lists); of lengths: the list's topk + 1
+    // The computation itself failed (nothing a caller can do about); `failure` says how, if there was memory for it.
+    bool failed = false;
+    std::string failure = {};
 
     bool found() const { return kind != Kind::none; }
 };
@@ -138,6 +161,8 @@ public:
     // Depends on threads, tiles and max_sequences; only if max_tokens is too small to give every thread work also on
     // how many rows a token may see.
     virtual size_t workspace_bytes() const = 0;
+    // That SparseOperands::shares can be for. 0: it is not looked at; threads take blocks as they come.
+    virtual int32_t cores() const { return 0; }
     // `count` sequences, which keep to the problem's bounds: the caller has checked. Computes on the calling thread and
     // the pool, allocates nothing, and returns when done. On a fault nothing was computed.
     virtual SparseFault run(const SparseOperands& operands, const SparseSequence* sequences, int64_t count,

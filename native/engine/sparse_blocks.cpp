@@ -5,14 +5,6 @@
 namespace acl_attn::engine {
 namespace {
 
-Dtype codes_of(const SparseProblem& p) {
-    switch (p.rows) {
-        case SparseRows::packed_e4m3: return Dtype::f8_e4m3;
-        case SparseRows::packed_hif8: return Dtype::hif8;
-        default: return p.dtype;
-    }
-}
-
 SparseView view_of(Dtype codes, const SparsePool& pool, const SparseStream& stream, const void* base,
                    const int32_t* table, const int32_t* indices, const int32_t* lengths, int64_t list_row) {
     SparseView v = {};
@@ -34,6 +26,14 @@ SparseView view_of(Dtype codes, const SparsePool& pool, const SparseStream& stre
 }
 
 }  // namespace
+
+Dtype type_in_rows(const SparseProblem& p) {
+    switch (p.rows) {
+        case SparseRows::packed_e4m3: return Dtype::f8_e4m3;
+        case SparseRows::packed_hif8: return Dtype::hif8;
+        default: return p.dtype;
+    }
+}
 
 RowSink row_sink(const SparseProblem& p, const SparseOperands& operands, const SparseSequence& s, int64_t head) {
     RowSink sink = {};
@@ -67,7 +67,7 @@ SparseBlock block_at(const SparseProblem& p, const SparseOperands& o, const Spar
     b.rows.dim = b.rows.dim_v = kSparseDim;
     b.rows.scale = p.scale;
     b.rows.sink = row_sink(p, o, s, place.head_begin);
-    const Dtype codes = codes_of(p);
+    const Dtype codes = type_in_rows(p);
     b.ori = view_of(codes, p.ori, s.ori, o.ori, o.ori_block_table, o.ori_indices, o.ori_topk_length, s.list_row);
     b.cmp = view_of(codes, p.cmp, s.cmp, o.cmp, o.cmp_block_table, o.cmp_indices, o.cmp_topk_length, s.list_row);
     b.band_first = s.ori_band.first;

@@ -21,6 +21,9 @@ inline bool is_packed(const SparseProblem& p) {
     return p.rows == SparseRows::packed_e4m3 || p.rows == SparseRows::packed_hif8;
 }
 
+// Of the numbers in a row, where packed of its codes.
+Dtype type_in_rows(const SparseProblem& problem);
+
 // The sink of a sequence's rows from this head on.
 RowSink row_sink(const SparseProblem& problem, const SparseOperands& operands, const SparseSequence& sequence,
                  int64_t head);

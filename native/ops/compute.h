@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What computes the calls of this library: the host engine (compute_host.cpp) or, in the library of the sim target, the
-// AscendC kernels (ascendc/launch/compute_sim.cpp). Everything before it is the same.
+// What computes the calls of this library: the host engine (compute_host.cpp) or the AscendC kernels, in the library of
+// the sim target (ascendc/launch/compute_sim.cpp) and in that of the npu target (npu/compute_npu.cpp). Everything before
+// it is the same.
 #pragma once
 
 #include <memory>
@@ -24,6 +25,14 @@ Chip chip();
 Finding unserved(const engine::Problem& problem);
 Finding unserved(const engine::SparseProblem& problem);
 
+// Whether a run may look at its operands. Where they are a device's, it may not: calls whose plans depend on numbers in
+// tensors are refused.
+bool reads_operands();
+
+// Whether runs are to be told the ranges of their operands (engine/memory_range.h).
+bool watches_memory();
+
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip);
+std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, Chip chip);
 
 }  // namespace acl_attn::ops::compute

@@ -16,8 +16,16 @@ Finding unserved(const engine::Problem& problem) {
 
 Finding unserved(const engine::SparseProblem&) { return {}; }
 
+bool reads_operands() { return true; }
+
+bool watches_memory() { return false; }
+
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip) {
     return engine::Attention::plan(std::move(problem));
+}
+
+std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, Chip) {
+    return engine::SparseAttention::plan(problem);
 }
 
 }  // namespace acl_attn::ops::compute

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/last_error.h"
 
+#include <atomic>
 #include <utility>
 
 #include "acl/acl_rt.h"
@@ -27,6 +28,8 @@ struct ErrorStateOwner {
 };
 thread_local ErrorStateOwner owner;
 
+std::atomic<MessageSource> other_messages{nullptr};
+
 ErrorState* state() noexcept { return gone ? nullptr : &owner.state; }
 
 }  // namespace
@@ -41,6 +44,8 @@ int fail(int code, std::string message) noexcept {
     return code;
 }
 
+void set_other_messages(MessageSource other) noexcept { other_messages = other; }
+
 uint64_t failure_count() noexcept {
     const ErrorState* errors = state();
     return errors == nullptr ? 0 : errors->count;
@@ -52,7 +57,10 @@ extern "C" {
 
 const char* aclGetRecentErrMsg(void) {
     acl_attn::ErrorState* errors = acl_attn::state();
-    if (errors == nullptr || !errors->has_message) return nullptr;
+    if (errors == nullptr || !errors->has_message) {
+        const acl_attn::MessageSource other = acl_attn::other_messages;
+        return other == nullptr ? nullptr : other();
+    }
     errors->has_message = false;
     errors->handed_out = std::move(errors->message);
     return errors->handed_out.c_str();

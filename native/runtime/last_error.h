@@ -17,6 +17,10 @@ namespace acl_attn {
 // stored is dropped, the code is not.
 int fail(int code, std::string message) noexcept;
 
+// Who is asked for a message by a thread that has none of this library: the library whose runtime this one works on.
+using MessageSource = const char* (*)();
+void set_other_messages(MessageSource other) noexcept;
+
 // How often fail() was called on the calling thread: whoever keeps more about a failure than its message can tell
 // whether it still is the last one.
 uint64_t failure_count() noexcept;

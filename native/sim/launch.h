@@ -20,7 +20,8 @@ struct Buffer {
     uint64_t bytes;
     const char* name;  // for messages, static storage
     bool writable;
-    bool poison = false;  // fill it with NaN patterns first (workspace; needs checks)
+    // Workspace: filled with NaN patterns first; a read of what this launch has not written is a fault (needs checks).
+    bool poison = false;
 };
 
 struct LaunchOptions {

@@ -38,7 +38,9 @@ Machine::Machine(const LaunchOptions& launch_options, const std::function<void()
     }
     if (!options.checks) return;
     for (const Buffer& buffer : options.buffers) {
-        if (buffer.poison && buffer.writable) std::memset(const_cast<void*>(buffer.address), kPoison, buffer.bytes);
+        const bool is_workspace = buffer.poison && buffer.writable;
+        written.emplace_back(reinterpret_cast<uint64_t>(buffer.address), is_workspace ? buffer.bytes : 0);
+        if (is_workspace) std::memset(const_cast<void*>(buffer.address), kPoison, buffer.bytes);
     }
 }
 
@@ -86,9 +88,19 @@ const Buffer* find_buffer(const std::vector<Buffer>& buffers, uint64_t address, 
 void Machine::check_global(const Unit& unit, const char* name, uint64_t address, uint64_t bytes, bool write) {
     if (options.buffers.empty()) return;
     const Buffer* buffer = find_buffer(options.buffers, address, bytes);
-    if (buffer != nullptr && (!write || buffer->writable)) return;
-    if (buffer != nullptr)
+    if (buffer != nullptr && write && !buffer->writable)
         unit.fault(name, std::string("write to ") + buffer->name + ": expected a buffer for results or workspace");
+    if (buffer != nullptr) {
+        if (!buffer->poison || !buffer->writable) return;
+        WrittenBlocks& known = written[static_cast<size_t>(buffer - options.buffers.data())];
+        if (write) return known.add(address, bytes);
+        const uint64_t unwritten = known.first_unwritten(address, bytes);
+        if (unwritten == address + bytes) return;
+        const uint64_t begin = address - reinterpret_cast<uint64_t>(buffer->address);
+        unit.fault(name, std::string("read of ") + buffer->name + " bytes " + std::to_string(begin) + " to " +
+                             std::to_string(begin + bytes) + ": expected what this launch has written, got byte " +
+                             std::to_string(begin + unwritten - address) + ", which it has not");
+    }
     // Which buffer was meant: the one that holds the first byte, or ends where it starts.
     for (const Buffer& near : options.buffers) {
         const uint64_t start = reinterpret_cast<uint64_t>(near.address);

@@ -19,6 +19,7 @@
 #include "sim/launch.h"
 #include "sim/shadow.h"
 #include "sim/unit_state.h"
+#include "sim/written.h"
 
 namespace acl_attn::sim {
 
@@ -65,7 +66,7 @@ struct Machine {
     std::string unit_name(const Unit& unit) const;
     std::string agent_name(uint32_t agent) const;
 
-    // Throws Fault if the bytes are no part of a buffer that the kernel may use so.
+    // Throws Fault if the bytes are no part of a buffer that the kernel may use so, or workspace that nobody wrote.
     void check_global(const Unit& unit, const char* name, uint64_t address, uint64_t bytes, bool write);
     bool is_constant(uint64_t address) const;       // in a buffer that nobody writes
     uint64_t buffer_start(uint64_t address) const;  // of the buffer, 0 if none is known
@@ -77,6 +78,7 @@ struct Machine {
     const ChipFigures& chip;
     std::vector<std::unique_ptr<Core>> cores;
     Shadow global_shadow;
+    std::vector<WrittenBlocks> written;  // of each buffer, empty where it need not be known
     LineSet lines;
     std::vector<TraceEvent> trace;
     std::mt19937_64 random;

@@ -172,6 +172,7 @@ std::string summary_json(const LaunchOptions& options, const LaunchResult& resul
         .add("note", quoted("an estimate from counts and published figures; nothing has run on an NPU"))
         .add("cores", number(uint64_t{options.blocks}))
         .add("dry", options.dry ? "true" : "false")
+        .add("watched_buffers", number(uint64_t{options.buffers.size()}))
         .add("cycles", number(result.cycles))
         .add("microseconds", number(microseconds))
         .add("bottleneck", quoted(bottleneck.c_str()))

@@ -7,23 +7,14 @@
 #include <cstring>
 #include <set>
 
-#include "ascendc/launch/attention.h"
-#include "ascendc/launch/chip.h"
 #include "ascendc/launch/sim_settings.h"
+#include "ascendc_closeness.h"
 #include "engine_features_problem.h"
 #include "engine_reference.h"
 
 namespace engine_test {
 namespace {
 
-using acl_attn::ascendc::Chip;
-
-constexpr int32_t kCores = 3;
-
-// Probabilities are rounded to the query's type before they meet the values, so that errors are about twice an
-// output's.
-double rms_limit_of(Dtype dtype) { return dtype == Dtype::f16 ? 0.00060 : 0.0045; }
-constexpr double kKernelLseLimit = 4e-6;
 // Stored keys become 16-bit numbers first, which moves every score.
 double lse_limit_of(const Features& f) {
     if (f.kv_dtype == f.dtype) return kKernelLseLimit;
@@ -42,42 +33,6 @@ double rounded(const Features& f, double x) {
     write_element(f.out_dtype, code, 0, static_cast<float>(x));
     return read_element(f.out_dtype, code, 0);
 }
-
-std::string name_of(const Chip& chip) { return " [dav-" + std::to_string(chip.architecture) + "]"; }
-
-// False, with a message, if the run failed.
-bool run_on(const Chip& chip, const Problem& problem, const Operands& operands, const std::string& name) {
-    const auto plan = acl_attn::ascendc::plan(problem, chip);
-    std::vector<unsigned char> memory(plan->workspace_bytes() + 4, 0xff);
-    const Fault fault = plan->run(operands, memory.data() + 4);
-    if (!fault.failed && !fault.found) return true;
-    fail(name + ": " + (fault.found ? "a fault in the block table" : fault.failure));
-    return false;
-}
-
-struct Closeness {
-    double square = 0, error = 0, lse = 0;
-    bool shape = true;
-
-    void add(double got, double want) {
-        shape = shape && std::isfinite(got);
-        square += want * want;
-        error += (got - want) * (got - want);
-    }
-    void add_lse(double got, double want) {
-        if (std::isinf(want) || !std::isfinite(got)) {
-            shape = shape && got == want;
-        } else {
-            lse = std::max(lse, std::fabs(got - want) / std::max(1.0, std::fabs(want)));
-        }
-    }
-    void expect_below(double rms, double lse_limit, const std::string& name) const {
-        const double relative = square > 0 ? std::sqrt(error / square) : error > 0 ? INFINITY : 0;
-        char text[120];
-        std::snprintf(text, sizeof text, ": rms %.6f, lse %.2e, shape %s", relative, lse, shape ? "ok" : "wrong");
-        expect(shape && relative <= rms && lse <= lse_limit, name + text);
-    }
-};
 
 void check_exact(const Features& f, const Call& call, const std::string& name) {
     const Problem& p = call.p;
@@ -131,7 +86,7 @@ void check_case(const Chip& chip, const Features& f, std::set<std::string>& unse
             unserved.insert(lacking);
             continue;
         }
-        if (!run_on(chip, call.p, call.o, name)) continue;
+        if (!run_on(chip, call.p, call.o, call.ranges(), name)) continue;
         if (first.empty()) {
             check_exact(f, call, name);
             check_engine(f, call, storage, name);
@@ -170,7 +125,7 @@ void check_spec(const Chip& chip, Spec spec) {
         const std::vector<Logical> data = make_logical(spec, 3);
         Laid laid(spec, data);
         const std::string name = spec.name() + name_of(chip);
-        if (!run_on(chip, laid.problem, laid.operands, name)) continue;
+        if (!run_on(chip, laid.problem, laid.operands, laid.ranges(), name)) continue;
         const Error e = compare(spec, laid.collect(spec), reference(spec, data));
         char text[120];
         std::snprintf(text, sizeof text, ": rms %.6f, lse %.2e, shape %s", e.rms, e.lse, e.shape ? "ok" : "wrong");
@@ -181,7 +136,7 @@ void check_spec(const Chip& chip, Spec spec) {
 Result result_on(const Chip& chip, const Spec& spec, const std::vector<Logical>& data, uint64_t seed) {
     Laid laid(spec, data);
     acl_attn::ascendc::set_sim_settings({true, seed});
-    run_on(chip, laid.problem, laid.operands, spec.name() + name_of(chip));
+    run_on(chip, laid.problem, laid.operands, laid.ranges(), spec.name() + name_of(chip));
     acl_attn::ascendc::set_sim_settings({true, 0});
     return laid.collect(spec);
 }
@@ -197,6 +152,27 @@ void check_order(int32_t architecture, const Spec& spec) {
     }
 }
 
+// Operands said to end a byte before they do: the kernel's access to that byte must be found.
+void check_watching(const Chip& chip) {
+    Spec spec;
+    spec.heads = 2;
+    spec.dim = spec.dim_v = 64;
+    spec.sequences = {{20, 129}};
+    spec.has_mask = true;
+    const std::vector<Logical> data = make_logical(spec, 3);
+    Laid laid(spec, data);
+    for (size_t i = 0; i < laid.ranges().size(); i++) {
+        MemoryRanges ranges = laid.ranges();
+        if (ranges[i].bytes == 0) continue;  // a block table, which this call has not
+        ranges[i].bytes -= 1;
+        const std::string expected = std::string(ranges[i].is_written ? "write to " : "read of ") + ranges[i].name +
+                                     ": expected bytes within its " + std::to_string(ranges[i].bytes);
+        const Fault fault = fault_on(chip, laid.problem, laid.operands, ranges);
+        expect(fault.failed && fault.failure.find(expected) != std::string::npos,
+               "a byte beyond " + std::string(ranges[i].name) + name_of(chip) + ": " + fault.failure);
+    }
+}
+
 }  // namespace
 }  // namespace engine_test
 
@@ -205,6 +181,7 @@ int main() {
     acl_attn::ascendc::set_sim_settings({true, 0});
     for (const int32_t architecture : {2201, 3510}) {
         const Chip chip = {architecture, kCores};
+        check_watching(chip);
         for (const Spec& spec : specs()) check_order(architecture, spec);
         for (const Spec& spec : specs()) check_spec(chip, spec);
         std::set<std::string> unserved;

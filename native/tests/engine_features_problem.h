@@ -55,7 +55,20 @@ struct Call {
 
     Call(const Features& f, Storage storage);
     Call(const Call&) = delete;
+    MemoryRanges ranges() const;
 };
+
+inline MemoryRanges Call::ranges() const {
+    MemoryRanges all = {{lse.data(), lse.size() * sizeof(float), "lse", true},
+                        {out.bytes.data(), out.bytes.size(), "out", true},
+                        {slopes.data(), slopes.size() * sizeof(float), "slopes", false},
+                        {mask.data(), mask.size(), "mask", false},
+                        {table.data(), table.size() * sizeof(int32_t), "block table", false}};
+    for (const Buffer* one : {&q, &k, &v, &qr, &kr, &pk, &pv, &bias, &sink, &ks, &ko, &vs, &vo, &os, &oo}) {
+        all.push_back({one->bytes.data(), one->bytes.size(), "an input", false});
+    }
+    return all;
+}
 
 struct Kv {
     CacheLayout layout;

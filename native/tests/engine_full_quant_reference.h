@@ -50,15 +50,23 @@ inline double read_scale_word(const void* p, bool is_word) {
     return fmt::float_of(static_cast<uint32_t>(word));
 }
 
+// Where a computation other than the host engine's may differ: tiles of so many keys, whose sums join unrounded.
+struct FullQuantTiles {
+    int64_t keys = 0;  // 0: the host engine's
+};
+
 class FullQuantRow {
 public:
-    FullQuantRow(const Problem& problem, const Operands& operands, const Sequence& sequence, int64_t i, int64_t head)
-        : p(problem), o(operands), s(sequence), i_(i), head_(head), h_(head / (p.heads / p.kv_heads)) {}
+    FullQuantRow(const Problem& problem, const Operands& operands, const Sequence& sequence, int64_t i, int64_t head,
+                 FullQuantTiles tiles = {})
+        : p(problem), o(operands), s(sequence), i_(i), head_(head), h_(head / (p.heads / p.kv_heads)),
+          tiles_(tiles) {}
 
     ExactRow compute() {
         for (int64_t j = 0; j < s.kv_len; j++) logits_.push_back(sees(j) ? logit(j) : -INFINITY);
         ExactRow row = {std::vector<double>(static_cast<size_t>(p.dim_v), 0.0), INFINITY};
-        const int64_t tile = kind() == Kind::per_tensor_i8 ? 1024 : kind() == Kind::mla ? 128 : 256;
+        const int64_t own = kind() == Kind::per_tensor_i8 ? 1024 : kind() == Kind::mla ? 128 : 256;
+        const int64_t tile = tiles_.keys > 0 ? tiles_.keys : own;
         for (int64_t j = 0; j < s.kv_len; j += tile) add_tile(j, std::min(j + tile, s.kv_len), row.out);
         if (sum_ == 0) return row;
         const double divisor = kind() == Kind::per_tensor_i8 ? round_f16(sum_) : sum_ * gain();
@@ -185,7 +193,7 @@ private:
             double sum = sums[d] * factor;
             if (kind() == Kind::per_tensor_i8) {
                 sum *= read_scale_word(o.deq_scale2, p.full_quant.deq_scale2_is_word);
-                if (begin > 0) sum = saturate_f16(sum);
+                if (begin > 0 && tiles_.keys == 0) sum = saturate_f16(sum);
             }
             mixed[d] = mixed[d] * kept + sum;
         }
@@ -196,6 +204,7 @@ private:
     const Operands& o;
     const Sequence& s;
     const int64_t i_, head_, h_;
+    const FullQuantTiles tiles_;
     std::vector<double> logits_;
     double top_ = -INFINITY, sum_ = 0;
 };

@@ -93,7 +93,18 @@ struct Laid {
     Laid(const Spec& spec, const std::vector<Logical>& data, uint64_t seed = 1);
     Laid(const Laid&) = delete;
     Result collect(const Spec& spec) const;
+    MemoryRanges ranges() const;
 };
+
+inline MemoryRanges Laid::ranges() const {
+    return {{q.data(), q.size() * sizeof(uint16_t), "query", false},
+            {k.data(), k.size() * sizeof(uint16_t), "key", false},
+            {v.data(), v.size() * sizeof(uint16_t), "value", false},
+            {mask.data(), mask.size(), "mask", false},
+            {table.data(), table.size() * sizeof(int32_t), "block table", false},
+            {out.data(), out.size() * sizeof(uint16_t), "out", true},
+            {lse.data(), lse.size() * sizeof(float), "lse", true}};
+}
 
 struct CacheLayout : KvLayout {
     int64_t head_stride = 0;

@@ -170,4 +170,29 @@ inline SparseData make_sparse_data(const SparseSpec& spec, uint64_t seed) {
     return data;
 }
 
+// Tokens that see one row each, and no sink, so that the row is the result: every code with every scale that makes it
+// finite; sequence n has scale n.
+inline SparseSpec every_packed_number(SparseRows rows) {
+    SparseSpec spec;
+    spec.rows = rows;
+    spec.heads = 1;
+    spec.has_sink = false;
+    spec.sequences = std::vector<SparseSequenceSpec>(255, {1, 1});
+    return spec;
+}
+
+inline SparseData make_every_packed_number(const SparseSpec& spec) {
+    SparseData data = make_sparse_data(spec, 8);
+    for (size_t scale = 0; scale < data.sequences.size(); scale++) {
+        SparseLogical& d = data.sequences[scale];
+        std::fill(d.q.begin(), d.q.end(), uint16_t{0});
+        std::memset(d.ori.data() + 576, static_cast<int>(scale), 7);
+        for (size_t i = 0; i < 448; i++) {
+            d.ori[128 + i] = static_cast<uint8_t>(i);
+            if (!std::isfinite(read_row(spec, d.ori.data(), static_cast<int64_t>(i)))) d.ori[128 + i] = 0;
+        }
+    }
+    return data;
+}
+
 }  // namespace engine_test

@@ -22,6 +22,19 @@ public:
     Guarded<float> lse, sinks;
     Guarded<uint8_t> ori, cmp;
     Guarded<int32_t> ori_table, cmp_table, ori_lists, cmp_lists, ori_lengths, cmp_lengths;
+
+    MemoryRanges ranges() const {
+        MemoryRanges all;
+        const auto add = [&](const auto& array, const char* name, bool is_written = false) {
+            all.push_back({array.data(), array.size() * sizeof array[0], name, is_written});
+        };
+        add(q, "query"), add(ori, "original rows"), add(cmp, "compressed rows"), add(sinks, "sinks");
+        add(ori_table, "block table"), add(cmp_table, "block table of compressed rows");
+        add(ori_lists, "list"), add(cmp_lists, "list of compressed rows");
+        add(ori_lengths, "lengths"), add(cmp_lengths, "lengths of compressed rows");
+        add(out, "out", true), add(lse, "lse", true);
+        return all;
+    }
     static constexpr uint16_t kUnwritten = 0x4242;
 
     SparseLaid(const SparseSpec& spec, const SparseData& data, uint64_t seed = 1) : spec_(spec) {
@@ -183,6 +196,20 @@ private:
 
     const SparseSpec spec_;
 };
+
+// Output and LSE of the tokens behind a sequence's own.
+inline bool is_padding_zero(const SparseLaid& laid) {
+    for (const SparseSequence& s : laid.sequences) {
+        for (int64_t t = s.q_len; t < s.q_len + s.pad_after; t++) {
+            const uint16_t* row = laid.out.data() + s.out_offset + t * laid.problem.out.token_stride;
+            if (std::any_of(row, row + laid.problem.heads * kDim, [](uint16_t x) { return x != 0; })) return false;
+            for (int64_t h = 0; h < laid.problem.heads; h++) {
+                if (laid.lse_of(s, t, h) != 0.0f) return false;
+            }
+        }
+    }
+    return true;
+}
 
 inline bool is_same(const Result& a, const Result& b) {
     return a.out == b.out && a.lse.size() == b.lse.size() &&

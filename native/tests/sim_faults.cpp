@@ -123,6 +123,15 @@ void test_places() {
         order<HardEvent::V_MTE3>();
         DataCopy(fault ? input() : work(), in_ub<float>(0, 64), 64);
     });
+    vector_pair("workspace that nobody wrote",
+                "read of workspace bytes 0 to 256: expected what this launch has written, got byte 224",
+                [](bool fault) {
+                    fill(in_ub<float>(0, 64), 64);
+                    order<HardEvent::V_MTE3>();
+                    DataCopy(work(), in_ub<float>(0, 64), fault ? 56 : 64);
+                    order<HardEvent::MTE3_MTE2>();
+                    DataCopy(in_ub<float>(1024, 64), work(), 64);
+                });
     pair_of("vector work on a cube core", "Duplicate: expected to run on a vector core (cube core 0)", [](bool fault) {
         InitSocState();
         if (ASCEND_IS_AIV != fault) fill(LocalTensor<float>(TPosition::VECIN, 0, 64), 64);

@@ -3,7 +3,8 @@
 #
 # The sparse operators' tests.
 add_api_test(sparse_task_list sparse_task_list.cpp)
-target_sources(sparse_task_list PRIVATE ${PROJECT_SOURCE_DIR}/native/ops/sparse_attention/task_list.cpp)
+target_sources(sparse_task_list PRIVATE ${PROJECT_SOURCE_DIR}/native/ops/sparse_attention/task_list.cpp
+                                        ${PROJECT_SOURCE_DIR}/native/ops/sparse_attention/task_shares.cpp)
 target_include_directories(sparse_task_list PRIVATE ${PROJECT_SOURCE_DIR}/native)
 
 add_api_test(sparse_c sparse.c)

@@ -279,6 +279,10 @@ const std::vector<Refused> kQuantMetadataRefused = {
     {"KVQ-M09", "9o", quantised(c), to(&A::cmp_ratio, 8), "cmpRatio"},
     {"KVQ-M09", "9o", quantised(c), to(&A::cmp_topk, 100), "cmpTopK"},
     {"HOST-S-51", "h", quantised(c), to(&A::cmp_ratio, 0), "cmpRatio"},
+    {"HOST-S-59", "h", quantised(c), to(&A::ori_topk, -1), "oriTopK"},
+    {"HOST-S-59", "h", quantised(c), to(&A::max_ori, int64_t{1} << 40), "maxSeqlenKv"},
+    {"HOST-S-59", "h", quantised(c), to(&A::tile_size, -7), "tileSize"},
+    {"HOST-S-59", "h", quantised(c), to(&A::ori_win_right, -2), "oriWinRight"},
     {"HOST-C-51", "h9o", quantised(c), blank(&A::seqused_ori_kv, {1}), "sequsedKv"},
     {"HOST-C-57", "h9o", quantised(c), blank(&A::metadata, {2, 512}), "metaData"},
 };

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "check.h"
 #include "ops/sparse_attention/blocking.h"
 #include "ops/sparse_attention/task_columns.h"
 #include "ops/sparse_attention/task_list.h"
+#include "ops/sparse_attention/task_shares.h"
 
 using namespace acl_attn::ops::sparse;
 
@@ -246,6 +248,40 @@ void check_list(const TaskRules& r, const Sequences& sequences, const std::strin
     expect(cut == cuts.size(), name + ": every row that is cut is reduced");
 }
 
+// The same list as shares: whatever a block of rows sees is in them once, in order, at the cores that the list says.
+void check_shares(const TaskRules& r, const Sequences& sequences, const std::string& name) {
+    const Words words = list_of(r, sequences);
+    const acl_attn::engine::SparseShares shares = read_shares(r, sequences, words.data());
+    for (size_t i = 1; i < shares.size(); ++i) {
+        const auto& a = shares[i - 1];
+        const auto& b = shares[i];
+        expect(std::tie(a.sequence, a.row_begin, a.block_begin) < std::tie(b.sequence, b.row_begin, b.block_begin) &&
+                   a.core <= b.core,
+               name + ": shares are in order");
+    }
+    for (size_t n = 0; n < sequences.size(); ++n) {
+        const int64_t rows = sequences[n].q * r.heads;
+        for (int64_t m = 0; m * r.blocking.rows < rows; ++m) {
+            const int64_t blocks = counted_blocks(r, sequences[n], m);
+            int64_t seen = 0;
+            for (const auto& share : shares) {
+                const int64_t row = m * r.blocking.rows;
+                if (share.sequence != static_cast<int64_t>(n) || row < share.row_begin || row >= share.row_end) continue;
+                const uint32_t* at = words.data() + cube_word(share.core);
+                const std::vector<int64_t> end = {at[kEndBatch], at[kEndRows], at[kEndColumns]};
+                const std::vector<int64_t> start = {at[kStartBatch], at[kStartRows], at[kStartColumns]};
+                const bool is_whole = share.blocks == 1;
+                expect(is_whole || share.blocks == blocks, name + ": parts of a row that has so many");
+                expect(is_whole ? seen == 0 : share.block_begin == seen, name + ": no part is left out or done twice");
+                seen = is_whole ? std::max<int64_t>(blocks, 1) : share.block_end;
+                const std::vector<int64_t> first = {share.sequence, m, is_whole ? 0 : share.block_begin};
+                expect(first >= start && first < end && share.copies == r.blocking.copies, name + ": its core has it");
+            }
+            expect(seen >= blocks, name + ": all that a row sees is shared out");
+        }
+    }
+}
+
 void test_random_lists(int count) {
     std::mt19937 random(20260901);
     const auto below = [&](int n) { return static_cast<int64_t>(random() % static_cast<unsigned>(n)); };
@@ -275,6 +311,7 @@ void test_random_lists(int count) {
             sequences.push_back(s);
         }
         check_list(r, sequences, "random list " + std::to_string(n));
+        check_shares(r, sequences, "shares of random list " + std::to_string(n));
         cut += list_of(r, sequences)[static_cast<size_t>(vector_word(0))] != 0;
     }
     expect(cut * 20 > count, "many of the lists cut rows: " + std::to_string(cut));

@@ -20,10 +20,11 @@ import numpy as np
 import acl_attn
 from acl_attn._lib import lib
 from acl_attn.bench.overhead import EAGER_US, IMPORT_MS, PHASE_ONE_US, RUN_US, import_seconds
+from acl_attn.handle_set import HandleSet
 from acl_attn.ops.attention_call import prepare
 from acl_attn.ops.feature_arguments import Features
 from acl_attn.prepared import phase_one
-from acl_attn.tensor import HandleSet, as_tensor
+from acl_attn.tensor import as_tensor
 
 GOALS = {
     "plan.run": RUN_US,

@@ -63,7 +63,7 @@ def test_a_report_has_every_count_and_says_that_it_is_an_estimate() -> None:
 def test_a_file_that_is_no_call_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     missing = tmp_path / "missing.npz"
     assert main(["sim", str(missing)]) == 2
-    words = "acl-attn sim: call: expected a file, or one of llama-3-8b-prefill, llama-3-8b-decode"
+    words = "acl-attn sim: call: expected a file, or one of llama-3-8b-prefill, "
     assert capsys.readouterr().err.startswith(words)
     missing.write_bytes(b"no archive")
     assert main(["sim", str(missing)]) == 1
@@ -84,4 +84,14 @@ def test_a_known_call_is_counted(chip: str, capsys: pytest.CaptureFixture[str], 
 
 
 def test_known_calls_are_named() -> None:
-    assert list(SCENARIOS) == ["llama-3-8b-prefill", "llama-3-8b-decode", "deepseek-v3-mla-decode"]
+    assert list(SCENARIOS) == [
+        "llama-3-8b-prefill",
+        "llama-3-8b-int8-prefill",
+        "llama-3-8b-decode",
+        "deepseek-v3-mla-decode",
+        "deepseek-v3-int8-mla-decode",
+        "deepseek-v3-fp8-mla-decode",
+        "deepseek-v4-hca-decode",
+        "deepseek-v4-csa-decode",
+        "deepseek-v4-packed-csa-decode",
+    ]

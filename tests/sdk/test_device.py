@@ -191,7 +191,7 @@ def test_a_task_that_fails_is_reported_by_the_stream() -> None:
     [
         (lambda stream, _: stream.record(5), "event: expected an Event, got int"),
         (lambda stream, _: stream.wait(None), "event: expected an Event, got NoneType"),
-        (lambda stream, event: event.elapsed_ms(stream), "since: expected an Event, got acl_attn.device.Stream"),
+        (lambda stream, event: event.elapsed_ms(stream), "since: expected an Event, got acl_attn.streams.Stream"),
         (lambda stream, _: stream.synchronize("x"), "timeout: expected a number, got str"),
         (lambda _, event: event.synchronize(1j), "timeout: expected a number, got complex"),
         (lambda _, event: event.synchronize(float("nan")), "timeout: expected seconds"),

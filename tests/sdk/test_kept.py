@@ -252,3 +252,91 @@ def test_an_executor_made_while_settings_change_is_not_kept(monkeypatch: pytest.
     finally:
         acl_attn.set_num_threads(threads)
     assert executors() == 0
+
+
+def test_a_call_made_again_goes_straight_to_its_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    operands, others = arrays(), arrays(1)
+    expected = once(*others, mask="causal", kv_lengths=[20, 7], return_lse=True)
+    for _ in range(2):
+        acl_attn.attention(*operands, mask="causal", kv_lengths=[20, 7], return_lse=True)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("read its arguments in full")
+
+    monkeypatch.setattr("acl_attn.ops.attention.prepare", refuse)
+    for lengths in ([20, 7], (20, 7), acl_attn.Lengths((20, 7))):
+        if not isinstance(lengths, acl_attn.Lengths):
+            found = acl_attn.attention(*others, mask="causal", kv_lengths=lengths, return_lse=True)
+            for got, wanted in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(got, wanted)
+    out = np.empty_like(others[0])
+    assert acl_attn.attention(*others, mask="causal", kv_lengths=[20, 7], return_lse=True, out=out)[0] is out
+    np.testing.assert_array_equal(out, expected[0])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_kv_heads": 2.0},
+        {"num_heads": True},
+        {"kv_lengths": [20.0, 20]},
+        {"kv_lengths": [True, 20]},
+        {"window": (3.0, 0)},
+        {"window": [True, 0]},
+        {"scale": True},
+        {"scale": "1"},
+        {"return_lse": 1},
+        {"inner_precise": False},
+        {"mask": ["causal"]},
+        {"layout": b"BSND"},
+        {"out": np.empty((2, 3, 4, 32), np.float32)},
+        {"out": np.empty((2, 3, 4, 31), np.float16)},
+        {"out": np.empty((3, 2, 4, 32), np.float16).swapaxes(0, 1)},
+    ],
+    ids=str,
+)
+def test_what_equals_an_earlier_argument_but_is_none_is_refused(options: dict[str, Any]) -> None:
+    equal: dict[str, Any] = {
+        "num_kv_heads": 2, "num_heads": 1, "kv_lengths": [20, 20], "window": (3, 0), "scale": 1.0, "return_lse": True,
+        "inner_precise": 0, "mask": "causal", "layout": "BSND",
+    }  # fmt: skip
+    operands = [array[:, :, :1] for array in arrays()] if options.get("num_heads") else arrays()
+    operands = [np.ascontiguousarray(array) for array in operands]
+    for name in options:
+        for _ in range(3):
+            acl_attn.attention(*operands, **({name: equal[name]} if name in equal else {}))
+            if name == "kv_lengths":
+                acl_attn.attention(*operands, kv_lengths=[1, 20])
+            if name == "window":
+                acl_attn.attention(*operands, window=(1, 0))
+    with pytest.raises((TypeError, ValueError)):
+        acl_attn.attention(*operands, **options)
+
+
+def test_a_call_made_again_treats_strided_and_read_only_arrays_as_before() -> None:
+    operands = arrays()
+    expected = once(*operands)
+    for _ in range(3):
+        acl_attn.attention(*operands)
+    strided = [np.repeat(array, 2, axis=1)[:, ::2] for array in operands]
+    with pytest.raises(ValueError, match="query: expected a contiguous tensor"):
+        acl_attn.attention(*strided)
+    for array in operands:
+        array.flags.writeable = False
+    np.testing.assert_array_equal(acl_attn.attention(*operands), expected)
+    with pytest.raises(ValueError, match="out: expected a writable array"):
+        acl_attn.attention(*operands, out=operands[0])
+
+
+def test_a_paged_call_made_again_reads_its_block_table_again() -> None:
+    query = arrays()[0]
+    key, value = (np.random.default_rng(seed).standard_normal((6, 2, 16, 32)).astype(np.float16) for seed in (1, 2))
+    tables = [np.array(table, np.int32) for table in ([[0, 1], [2, 3]], [[5, 4], [1, 0]])]
+    options = {"kv_lengths": [20, 17], "mask": "causal"}
+    expected = [once(query, key, value, block_table=table, **options) for table in tables]
+    for table, wanted in 3 * list(zip(tables, expected, strict=True)):
+        np.testing.assert_array_equal(acl_attn.attention(query, key, value, block_table=table, **options), wanted)
+    with pytest.raises(ValueError, match="block_table"):
+        acl_attn.attention(query, key, value, block_table=tables[0] + 9, **options)
+    with pytest.raises(ValueError, match="block_table"):
+        acl_attn.attention(query, key, value, block_table=tables[0].astype(np.int64), **options)

@@ -17,8 +17,9 @@ import acl_attn
 from acl_attn import Buffer, Device, Spec, Stream, Tensor
 from acl_attn._inflight import Keeping
 from acl_attn._targets import HOST
+from acl_attn.handle_set import HandleSet
 from acl_attn.memory import WorkspaceCache
-from acl_attn.tensor import HandleSet, as_tensor
+from acl_attn.tensor import as_tensor
 
 
 def test_a_buffer_outlives_its_close_while_an_array_uses_it() -> None:

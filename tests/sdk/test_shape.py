@@ -41,8 +41,10 @@ LAYERS = (
     ("_process",),
     ("_handles",),
     ("_inflight",),
+    ("streams",),
     ("device", "memory"),
     ("tensor", "selection"),
+    ("handle_set",),
     ("prepared", "staging"),
     ("placed",),
     ("plan",),
@@ -50,6 +52,7 @@ LAYERS = (
     ("ops.full_quant", "ops.sparse_signatures", "ops.describe_metadata"),
     ("ops.feature_arguments", "ops.fia_arguments"),
     ("ops.attention_call", "ops.sparse_arguments", "env"),
+    ("ops.repeats",),
     ("ops.attention", "ops.fused_infer_attention_score"),
     ("ops.sparse_plan", "ops.sparse_flash_mla", "ops.kv_quant_sparse_attn_sharedkv"),
     ("report",),
@@ -124,7 +127,7 @@ def test_only_one_module_knows_the_extension_and_one_the_executor() -> None:
         text = (PACKAGE / Path(*module.split(".")).with_suffix(".py")).read_text()
         assert ("_native" in text) == (module in ("_lib",)), module
         assert "aclOpExecutor" not in text or module == "prepared", module
-        assert "aclGetRecentErrMsg" not in text or module == "errors", module
+        assert "lib.aclGetRecentErrMsg" not in text or module == "errors", module
         assert "def __del__" not in text, module
 
 

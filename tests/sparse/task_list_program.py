@@ -14,8 +14,8 @@ import numpy as np
 
 import acl_attn
 from acl_attn._lib import ffi, lib
-from acl_attn.device import stream_pointer
 from acl_attn.errors import check
+from acl_attn.streams import stream_pointer
 
 from .slow_metadata import WORDS, Call, Sequence, task_list
 

@@ -333,6 +333,14 @@ def test_messages_are_about_the_plans_own_parameters(kv_format: str) -> None:
     assert acl_attn.live_objects() == before
 
 
+def test_no_sequence_is_said_to_be_none() -> None:
+    q, rows = np.ones((0, 3, 4, 512), np.float16), np.ones((0, 9, 1, 512), np.float16)
+    with refuses("q", got="none"):
+        SparsePlan(q, rows, sinks=np.zeros(4, np.float32))
+    with refuses("q_lengths", got="none"):
+        SparsePlan(q[:, 0], rows[:, 0], sinks=np.zeros(4, np.float32), q_lengths=[], kv_lengths=[])
+
+
 @pytest.mark.parametrize("tokens", [(0, 9, 2), (3, 0, 0), (3, 3, 0), (0, 0, 0)], ids=str)
 @pytest.mark.parametrize("topk", [0, 3])
 def test_the_host_target_takes_empty_axes(tokens: tuple[int, int, int], topk: int) -> None:

@@ -164,28 +164,3 @@ count = ctypes.c_uint64(99)
 assert acl.aclFinalizeReference(ctypes.byref(count)) == 0 and count.value == 0
 """
     standin.run(program, "split")
-
-
-def test_kernels_of_our_own_on_the_runtime_of_cann(standin: StandIn) -> None:
-    kernels = standin.tree("npu") / "lib" / "libacl_attn_npu.so"
-    program = """
-q, k, v = operands()
-expected = acl_attn.attention(q, k, v, mask="causal")
-device = acl_attn.use("npu")
-assert device.profile == "ascend910b"
-same(acl_attn.attention(q, k, v, mask="causal"), expected)
-with device.create_stream() as stream, acl_attn.Plan(q, k, v, mask="causal") as plan:
-    same(plan.run(), expected)
-    out = plan.run(stream=stream)
-    stream.synchronize()
-    same(out, expected)
-    assert plan.describe()
-print(*acl_attn.environment().libraries)
-assert set(device_objects()) == {0}
-"""
-    said = standin.run(program, "split", ACL_ATTN_NPU_LIBRARY=str(kernels))
-    assert str(kernels) in said
-    assert "libopapi" not in said
-    program = "print(acl_attn.targets()['npu'].problem)"
-    said = standin.run(program, "split", ACL_ATTN_NPU_LIBRARY="/nowhere/libacl_attn_npu.so")
-    assert said == "/nowhere/libacl_attn_npu.so is not there: the kernels are not built for this machine"

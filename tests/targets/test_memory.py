@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from .standin import StandIn
+from .standin import CALLS, StandIn
 
 TREES = ["split", "aggregate"]
 
@@ -62,38 +62,11 @@ print(os.WTERMSIG(os.waitpid(child, 0)[1]))
 
 @pytest.mark.parametrize("tree", TREES)
 def test_results_are_those_of_the_host(standin: StandIn, tree: str) -> None:
-    program = """
-import ml_dtypes
+    program = (
+        CALLS
+        + """
 host, cann = acl_attn.Device(0, "host"), acl_attn.Device(0, "cann")
 host.profile = cann.profile = "host"
-rng = np.random.default_rng(1)
-q, k, v = operands(dim=32)
-b16 = [array.astype(ml_dtypes.bfloat16) for array in (q, k, v)]
-packed = [rng.standard_normal((24, heads, 32)).astype(np.float16) for heads in (4, 2, 2)]
-cache = [rng.standard_normal((8, 16, 2 * 32)).astype(np.float16) for _ in range(2)]
-table = rng.permutation(8).astype(np.int32).reshape(2, 4)
-pool = np.zeros((8, 2, 16, 2 * 32), np.float16)  # blocks with gaps
-pool[:, 0] = cache[0]
-calls = {
-    "plain": dict(query=q, key=k, value=v),
-    "causal": dict(query=q, key=k, value=v, mask="causal", return_lse=True),
-    "bfloat16": dict(query=b16[0], key=b16[1], value=b16[2]),
-    "mask": dict(query=q, key=k, value=v,
-                 mask=acl_attn.Mask.dense(rng.random((48, 48)) < 0.3, true_means="masked")),
-    "bias": dict(query=q, key=k, value=v, bias=rng.standard_normal((1, 2, 48, 48)).astype(np.float16)),
-    "sink": dict(query=q, key=k, value=v, sink=np.zeros(2, np.float16)),
-    "packed": dict(query=packed[0], key=packed[1], value=packed[2], layout="TND", q_lengths=[10, 0, 14],
-                   kv_lengths=[10, 0, 14], mask="causal", return_lse=True),
-    "paged": dict(query=q[:, :2].repeat(2, 0).copy(), key=cache[0], value=cache[1], block_table=table,
-                  kv_lengths=[50, 3], mask="causal"),
-    "strided": dict(query=q[:, :2].repeat(2, 0).copy(), key=pool[:, 0], value=cache[1], block_table=table,
-                    kv_lengths=[50, 3], mask="causal"),
-    "list": dict(query=q.repeat(2, 0), key=[k, k[:, :7].copy()], value=[v, v[:, :7].copy()],
-                 q_lengths=[48, 7], kv_lengths=[48, 7]),
-}
-for dtype in ("int8", acl_attn.dtypes.int4_x2):
-    quantized = acl_attn.quantize_kv(k, v, acl_attn.AntiquantMode.PER_CHANNEL, dtype=dtype, layout="BSND")
-    calls[str(dtype)] = dict(query=q, key=quantized.key, value=quantized.value, kv_quant=quantized)
 for name, call in calls.items():
     expected = acl_attn.attention(**call, device=host)
     found = acl_attn.attention(**call, device=cann)
@@ -119,6 +92,7 @@ for name, call in calls.items():
 assert acl_attn.Device.current().target == "host"
 assert set(device_objects()) == {0}
 """
+    )
     said = standin.run(program, tree).splitlines()
     assert len(said) == 12
 

@@ -157,7 +157,8 @@ def metadata_arguments(given: Arguments) -> Arguments:
         num_heads_q=q.shape[-2],
         num_heads_kv=1,
         head_dim=DIM,
-        batch_size=q.shape[0] if given["layout_q"] == "BSND" else len(given["cu_seqlens_q"]) - 1,
+        # A call that lacks them is refused by the producer, which has the words.
+        batch_size=q.shape[0] if given["layout_q"] == "BSND" else len(given.get("cu_seqlens_q", (0,))) - 1,
         max_seqlen_q=q.shape[1] if given["layout_q"] == "BSND" else 0,
         cmp_topk=0 if lists is None else lists.shape[-1],
         ori_topk=given["ori_sparse_indices"].shape[-1] if "ori_sparse_indices" in given else 0,

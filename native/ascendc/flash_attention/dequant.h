@@ -124,10 +124,8 @@ private:
         const int64_t head = item_.kv_head * scale.head_stride;
         if (own < 0) return item_.sequence[words.prefix_scale_offset] + key * scale.token_stride + head;
         if (scale.paged == 0) return item_.sequence[words.scale_offset] + own * scale.token_stride + head;
-        const int64_t block = own / params_.block_size;
-        const int64_t entry = Gm<int32_t>(params_.block_table)
-                                  .GetValue(static_cast<uint64_t>(item_.sequence[kSeqTableOffset] + block));
-        return entry * scale.block_stride + (own - block * params_.block_size) * scale.token_stride + head;
+        const PageRow row = PageRowOf(params_, item_, own);
+        return row.block * scale.block_stride + row.inside * scale.token_stride + head;
     }
 
     const FlashAttentionParams& params_;

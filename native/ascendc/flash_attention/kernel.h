@@ -15,9 +15,9 @@ inline namespace ACL_ATTN_KERNEL_ARCH {
 // Iteration i has the first stage of step i and the second of step i - 1, so that neither kind of core waits for the
 // other as long as both take about as long (signals.h).
 template <class Traits>
-__aicore__ inline void RunCube(const FlashAttentionParams& params, int64_t core) {
-    Steps steps(params, core);
-    CubeSide<Traits> side(params, core);
+__aicore__ inline void RunCube(const typename Traits::Params& params, int64_t core) {
+    Steps<Traits> steps(params, core);
+    CubeSide<Traits> side(Traits::Rows(params), core);
     Step now = {};
     Step before = {};
     bool has_before = false;
@@ -33,10 +33,10 @@ __aicore__ inline void RunCube(const FlashAttentionParams& params, int64_t core)
 }
 
 // One step further ahead, a vector core makes keys of the stored ones.
-template <class Traits>
-__aicore__ inline void RunVector(const FlashAttentionParams& params, int64_t core, int32_t vector_core) {
-    Steps steps(params, core);
-    VectorSide<Traits> side(params, core, vector_core);
+template <class Traits, class Side>
+__aicore__ inline void RunVector(const typename Traits::Params& params, int64_t core, int32_t vector_core) {
+    Steps<Traits> steps(params, core);
+    Side side(Traits::Rows(params), core, vector_core);
     constexpr bool kProductsFirst = Traits::kProductSlots == 1 && __NPU_ARCH__ != 2201;
     Step next = {};
     Step now = {};
@@ -58,21 +58,22 @@ __aicore__ inline void RunVector(const FlashAttentionParams& params, int64_t cor
     side.Finish();
 }
 
-template <class Traits>
-__aicore__ inline void FlashAttention(const FlashAttentionParams& params) {
+template <class Traits, class Side = VectorSide<Traits>>
+__aicore__ inline void RunKernel(const typename Traits::Params& params) {
+    const FlashAttentionParams& rows = Traits::Rows(params);
     BeginKernel();
     const int64_t core = CoreNumber();
     if ASCEND_IS_AIC {
         RunCube<Traits>(params, core);
     }
     if ASCEND_IS_AIV {
-        RunVector<Traits>(params, core, VectorCoreOfCore());
-        ClearPadding<Traits>(params);
+        RunVector<Traits, Side>(params, core, VectorCoreOfCore());
+        ClearPadding<Traits>(rows);
     }
-    if (params.merge_count > 0) {
+    if (rows.merge_count > 0) {
         WaitForAllCores();
         if ASCEND_IS_AIV {
-            MergeRows<Traits>(params);
+            MergeRows<Traits>(rows);
         }
     }
     EndKernel();

@@ -101,17 +101,16 @@ __aicore__ inline void MergeRows(const FlashAttentionParams& params) {
     }
 }
 
-// Output rows before a sequence's first token and after its last become 0, their LSE +inf.
-template <class Traits>
-__aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
-    if (params.clear_count == 0) return;
-    using Element = typename Traits::Element;
-    const FloatTile infinities = Ub<float>(Traits::kUbScores, Traits::kVectorRows * kFloatsPerBlock);
+// Output rows before a sequence's first token and after its last become 0, their LSE that of a row that sees nothing.
+// `Out` is as wide as an element of the output: zeros are zeros in all types.
+template <class Traits, class Out>
+__aicore__ inline void ClearPaddingOf(const FlashAttentionParams& params) {
+    const FloatTile lse = Ub<float>(Traits::kUbScores, Traits::kVectorRows * kFloatsPerBlock);
     const FloatTile zeros = Ub<float>(Traits::kUbOut, Traits::kVectorRows * Traits::kDimV);
-    const AscendC::LocalTensor<Element> rows =
-        zeros.template ReinterpretCast<Element>();
+    const AscendC::LocalTensor<Out> rows = zeros.template ReinterpretCast<Out>();
+    Order<AscendC::HardEvent::V_MTE2, 4>();
     Order<AscendC::HardEvent::MTE2_V, 4>();
-    Fill(infinities, -kMinusInfinity, Traits::kVectorRows * kFloatsPerBlock);
+    Fill(lse, Traits::kEmptyLse, Traits::kVectorRows * kFloatsPerBlock);
     Fill(zeros, 0.0f, Traits::kVectorRows * Traits::kDimV);
     Order<AscendC::HardEvent::V_MTE3, 1>();
     const AscendC::GlobalTensor<int64_t> clears = Gm<int64_t>(params.clears);
@@ -127,17 +126,27 @@ __aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
                 const int32_t heads = Min(Traits::kVectorRows, params.heads - head);
                 const int64_t at = sequence[kSeqOutOffset] + token * params.out_token_stride +
                                    head * params.out_head_stride;
-                UbToGm(Gm<Element>(params.out)[static_cast<uint64_t>(at)], rows, heads, params.dim_v,
+                UbToGm(Gm<Out>(params.out)[static_cast<uint64_t>(at)], rows, heads, params.dim_v,
                        params.out_head_stride, Traits::kDimV);
                 if (params.lse == 0) continue;
                 const int64_t lse_at = sequence[kSeqLseOffset] + token * params.lse_token_stride +
                                        head * params.lse_head_stride;
-                UbToGm(Gm<float>(params.lse)[static_cast<uint64_t>(lse_at)], infinities, heads, 1,
+                UbToGm(Gm<float>(params.lse)[static_cast<uint64_t>(lse_at)], lse, heads, 1,
                        params.lse_head_stride, kFloatsPerBlock);
             }
         }
     }
     Order<AscendC::HardEvent::MTE3_V, 1>();
+}
+
+template <class Traits>
+__aicore__ inline void ClearPadding(const FlashAttentionParams& params) {
+    if (params.clear_count == 0) return;
+    if (params.out_type == OutType::element || params.out_type == OutType::f16) {
+        ClearPaddingOf<Traits, typename Traits::Out>(params);
+    } else {
+        ClearPaddingOf<Traits, int8_t>(params);
+    }
 }
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

@@ -34,6 +34,7 @@ enum SequenceWord : int32_t {
     kSeqValueScaleOffset,
     kSeqPrefixKeyScaleOffset,
     kSeqPrefixValueScaleOffset,
+    kSeqQueryScaleOffset,
     kSequenceWords
 };
 
@@ -64,7 +65,7 @@ enum class Bias : int32_t { none, tensor, slope, slope_sqrt };  // as engine::Bi
 
 // The kinds of a stored scale, and of an output.
 enum class ScaleType : int32_t { f32, f16, bf16, e8m0 };
-enum class OutType : int32_t { element, i8, f8_e4m3, hif8 };
+enum class OutType : int32_t { element, i8, f8_e4m3, hif8, f16 };  // element: Traits::Out
 
 // As engine::ScaleLayout and engine::Dequant; addresses of 0: absent.
 struct ScaleParams {
@@ -90,6 +91,19 @@ struct KvParams {
     uint64_t prefix;  // address
     int64_t prefix_token_stride;
     int64_t prefix_head_stride;
+};
+
+// Of quantised queries (engine/full_quant.h): addresses of fp32 numbers and, in elements, how far apart they are.
+struct FullQuantParams {
+    uint64_t query_scale;   // of a row: mla, gqa
+    uint64_t key_scale;     // per_tensor: deq_scale1; mla: one number; gqa: one a key
+    uint64_t value_scale;   // per_tensor: deq_scale2; mla: one number; gqa: one a KV head
+    uint64_t weight_scale;  // quant_scale1; 0: it is 1
+    int64_t query_token_stride;
+    int64_t query_kv_head_stride;
+    int64_t query_head_stride;
+    int64_t key_head_stride;
+    int64_t key_block_stride;
 };
 
 struct FlashAttentionParams {
@@ -133,6 +147,7 @@ struct FlashAttentionParams {
     KvParams key_rope;
     ScaleParams key_scale;
     ScaleParams value_scale;
+    FullQuantParams full_quant;
 
     int32_t heads;
     int32_t group;      // query heads of a KV head

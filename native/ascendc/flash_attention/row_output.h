@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ascendc/flash_attention/numbers.h"
+#include "ascendc/flash_attention/quantised_scales.h"
 #include "ascendc/flash_attention/statistics.h"
 #include "ascendc/flash_attention/steps.h"
 #include "ascendc/tile/shared/narrow.h"
@@ -27,7 +28,7 @@ struct OutputRows {
 
 template <class Traits>
 class RowOutput {
-    using Element = typename Traits::Element;
+    using Element = typename Traits::Out;
     using Rows = OutputRows<Traits>;
 
 public:
@@ -52,18 +53,32 @@ public:
         if (params_.sink != 0) JoinSink(rows, kv_head);
         // A sum below 1 belongs to a row that has seen no key, whose result is 0 whatever it is divided by.
         VecMaxs(divisor, rows.sum, 1.0f, count);
-        RowBroadcast(Broadcast(), divisor, count);
+        RowBroadcast(Broadcast(), RoundedDivisor(divisor), count);
         ByRow<RowOperation::divide>(rows.out, Broadcast(), count, params_.dim_v, Traits::kDimV);
+        if constexpr (Traits::kIsQuantised) {
+            if (sequence[kSeqKvLen] > 0) {
+                VecMuls(rows.out, rows.out, OutputFactor<Traits>(params_, kv_head), count * Traits::kDimV);
+            }
+        }
         if (params_.lse != 0) {
             VecLn(lse, divisor, count);
             VecAdd(lse, lse, rows.largest, count);
-            FillWhereZero(lse, Seen(rows.sum), -kMinusInfinity, kFloatsPerVector);
+            FillWhereZero(lse, Seen(rows.sum), Traits::kEmptyLse, kFloatsPerVector);
             RowBroadcast(Broadcast(), lse, count);
         }
         if (params_.out_type == OutType::element) {
             StoreAs<Element>(rows, sequence, kv_head);
             return;
         }
+        if constexpr (Traits::kIsQuantised) {
+            StoreAs<half>(rows, sequence, kv_head);
+        } else {
+            StoreQuantised(rows, sequence, kv_head);
+        }
+    }
+
+private:
+    __aicore__ inline void StoreQuantised(const Rows& rows, const int64_t* sequence, int64_t kv_head) {
         Quantise(rows, kv_head);
         if (params_.out_type == OutType::i8) StoreAs<int8_t>(rows, sequence, kv_head);
 #if __NPU_ARCH__ == 3510
@@ -72,7 +87,17 @@ public:
 #endif
     }
 
-private:
+    // One scheme divides by a sum in fp16.
+    __aicore__ inline FloatTile RoundedDivisor(const FloatTile& divisor) {
+        if constexpr (Traits::kScheme == Scheme::per_tensor) {
+            const FloatTile rounded = Statistic<Traits>(kSpareB);
+            RoundToHalf(rounded, divisor, Ub<half>(Traits::kUbScratch, kFloatsPerVector), kFloatsPerVector);
+            return rounded;
+        } else {
+            return divisor;
+        }
+    }
+
     __aicore__ inline FloatTile Broadcast() const { return Ub<float>(Traits::kUbBroadcast, 64 * kFloatsPerBlock); }
 
     // A bit for each of 64 rows: whether it has seen a key.
@@ -88,17 +113,13 @@ private:
     __aicore__ inline void JoinSink(const Rows& rows, int64_t kv_head) {
         const int64_t group = params_.group;
         const int32_t group_size = params_.group;
-        const AscendC::LocalTensor<Element> stored = Ub<Element>(Traits::kUbScratch, kMaxGroup);
         const FloatTile sinks = Ub<float>(Traits::kUbScratch + kMaxGroup * sizeof(Element), kMaxGroup);
         static_assert(kMaxGroup * (sizeof(Element) + sizeof(float)) <= Traits::kScratchBytes, "sinks fit the scratch");
         const FloatTile logits = Statistic<Traits>(kSpareB);
         const FloatTile top = Statistic<Traits>(kSpareC);
         const AscendC::LocalTensor<uint8_t> seen = Seen(rows.sum);  // before the sum becomes anything
-        Order<AscendC::HardEvent::V_MTE2, 4>();
-        GmToUb(stored, Gm<Element>(params_.sink)[static_cast<uint64_t>(kv_head * group)], 1, group_size, group_size,
-               RoundUp(group_size, kPerBlock<Element>));
-        Order<AscendC::HardEvent::MTE2_V, 4>();
-        VecCast(sinks, stored, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(group_size));
+        LoadNumbers(sinks, Traits::kUbScratch, params_.sink, Traits::kSinkType, static_cast<uint64_t>(kv_head * group),
+                    group_size);
         Fill(logits, kLowest, kFloatsPerVector);
         Order<AscendC::HardEvent::V_S, 0>();
         for (int32_t row = 0; row < rows.count; ++row) {

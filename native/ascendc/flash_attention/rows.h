@@ -32,6 +32,23 @@ constexpr KvWords kValueWords = {kSeqValueAddress, kSeqValueHeadStride, kSeqValu
 constexpr KvWords kRopeWords = {kSeqKeyRopeAddress, kSeqKeyRopeHeadStride, kSeqKeyScaleOffset,
                                 kSeqPrefixKeyScaleOffset};  // which has no scales
 
+// A token of a paged sequence: its block in the pool, its row in the block, and how many rows the block has from there.
+struct PageRow {
+    int64_t block;
+    int64_t inside;
+    int64_t left;
+};
+
+__aicore__ inline PageRow PageRowOf(const FlashAttentionParams& params, const Item& item, int64_t token) {
+    const int64_t column = token / params.block_size;
+    PageRow row;
+    row.inside = token - column * params.block_size;
+    row.left = params.block_size - row.inside;
+    row.block = Gm<int32_t>(params.block_table)
+                    .GetValue(static_cast<uint64_t>(item.sequence[kSeqTableOffset] + column));
+    return row;
+}
+
 // Of the tensor that `kv` describes: the run that starts at key `key`, of at most `most` keys. An
 // element has `half_bytes` half bytes.
 __aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvParams& kv, KvWords words,
@@ -52,13 +69,9 @@ __aicore__ inline KeyRun KeyRunAt(const FlashAttentionParams& params, const KvPa
         run.stride = kv.token_stride;
         if (kv.chunk < kv.columns) run.chunk_stride = kv.chunk_stride;
         if (params.block_size > 0) {
-            const int64_t block = own / params.block_size;
-            const int64_t inside = own - block * params.block_size;
-            const AscendC::GlobalTensor<int32_t> table = Gm<int32_t>(params.block_table);
-            const int64_t entry =
-                table.GetValue(static_cast<uint64_t>(item.sequence[kSeqTableOffset] + block));
-            left = params.block_size - inside < left ? params.block_size - inside : left;
-            offset += entry * kv.block_stride + inside * kv.token_stride;
+            const PageRow row = PageRowOf(params, item, own);
+            left = row.left < left ? row.left : left;
+            offset += row.block * kv.block_stride + row.inside * kv.token_stride;
         } else {
             offset += own * kv.token_stride;
         }

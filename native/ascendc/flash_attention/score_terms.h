@@ -4,6 +4,7 @@
 // What happens to scaled scores before the softmax: a bias is added, hidden keys become -inf.
 #pragma once
 
+#include "ascendc/flash_attention/hide.h"
 #include "ascendc/flash_attention/rows.h"
 #include "ascendc/flash_attention/statistics.h"
 #include "ascendc/tile/shared/events.h"
@@ -15,7 +16,7 @@ inline namespace ACL_ATTN_KERNEL_ARCH {
 
 template <class Traits>
 class ScoreTerms {
-    using Element = typename Traits::Element;
+    using Number = typename Traits::Bias;
     static constexpr int32_t kKeys = Traits::kKeys;
 
 public:
@@ -38,7 +39,7 @@ public:
                               0, row, share.rows, step.keys);
         }
         if (params_.bias_kind == Bias::tensor) {
-            LoadRows<Element>(BiasTile(), params_.bias,
+            LoadRows<Number>(BiasTile(), params_.bias,
                               item.sequence[kSeqBiasOffset] + item.kv_head * params_.group * params_.bias_head_stride +
                                   step.key,
                               params_.bias_row_stride, params_.bias_head_stride, row, share.rows, step.keys);
@@ -58,7 +59,9 @@ public:
         }
         if (params_.mask != 0) HideMasked(scores, share.rows);
         if (HasLoads()) loads_.SetFree(0);
-        HideOutside(scores, step, item, share);
+        HideTail(scores, step, share.rows, kKeys);
+        const BandColumns seen = {item.Band(), item.sequence[kSeqKvLen]};
+        HideUnseen(scores, step, item.row_begin + share.begin, share.rows, params_.group, kKeys, seen);
     }
 
 private:
@@ -67,8 +70,8 @@ private:
     __aicore__ inline AscendC::LocalTensor<uint8_t> Mask() const {
         return Ub<uint8_t>(Traits::kUbAux, Traits::kVectorRows * kKeys);
     }
-    __aicore__ inline AscendC::LocalTensor<Element> BiasTile() const {
-        return Ub<Element>(Traits::kUbAux + Traits::kVectorRows * kKeys, Traits::kVectorRows * kKeys);
+    __aicore__ inline AscendC::LocalTensor<Number> BiasTile() const {
+        return Ub<Number>(Traits::kUbAux + Traits::kVectorRows * kKeys, Traits::kVectorRows * kKeys);
     }
 
     // Columns of the rows' own row in a tensor: element (head in the group, token, column) at origin + head *
@@ -133,44 +136,6 @@ private:
         VecCast(bytes, Mask(), AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
         VecCompares(bits, bytes, static_cast<half>(0.0f), AscendC::CMPMODE::EQ, static_cast<uint32_t>(count));
         FillWhereZero(scores, bits, kMinusInfinity, count);
-    }
-
-    // Keys that the band hides from a row, and columns behind the step's last key.
-    __aicore__ inline void HideOutside(const FloatTile& scores, const Step& step, const Item& item, RowShare share) {
-        if (step.keys < kKeys) {
-            FillColumns(scores, kMinusInfinity, share.rows, step.keys, kKeys, kKeys);
-            VectorBarrier();
-        }
-        const geometry::Band band = item.Band();
-        const int64_t kv_len = item.sequence[kSeqKvLen];
-        const int64_t group = params_.group;
-        const int64_t first = item.row_begin + share.begin;
-        // Both ends grow with the row, so what the first and the last row see in common, all see.
-        const int64_t top = first / group;
-        const int64_t bottom = (first + share.rows - 1) / group;
-        const int64_t begin_of_all = geometry::columns_between(band, bottom, bottom, kv_len).begin;
-        const int64_t end_of_all = geometry::columns_between(band, top, top, kv_len).end;
-        if (begin_of_all <= step.key && end_of_all >= step.key + step.keys) return;
-        for (int32_t row = 0; row < share.rows;) {
-            const int64_t token = (first + row) / group;
-            const int64_t same = (token + 1) * group - first - row;
-            const int32_t count = static_cast<int32_t>(same < share.rows - row ? same : share.rows - row);
-            const geometry::Columns seen = geometry::visible_columns(band, token, kv_len);
-            const int32_t begin = Clip(seen.begin - step.key, step.keys);
-            const int32_t stop = Max(begin, Clip(seen.end - step.key, step.keys));
-            const FloatTile tile = scores[row * kKeys];
-            if (begin > 0) {
-                FillColumns(tile, kMinusInfinity, count, 0, begin, kKeys);
-                if (stop < step.keys) VectorBarrier();  // both may touch the same block
-            }
-            if (stop < step.keys) FillColumns(tile, kMinusInfinity, count, stop, step.keys, kKeys);
-            row += count;
-        }
-        VectorBarrier();
-    }
-
-    __aicore__ static inline int32_t Clip(int64_t column, int32_t columns) {
-        return column < 0 ? 0 : column > columns ? columns : static_cast<int32_t>(column);
     }
 
     const FlashAttentionParams& params_;

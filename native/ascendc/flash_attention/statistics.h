@@ -23,6 +23,8 @@ enum StatisticIndex : int32_t {
     kSpareC = 9,
     kLse = 10,
     kBits = 11,
+    kRowScale = 12,  // of quantised queries
+    kBeta = 13,      // two: Step::slot. What the products of a step are worth under the maximum after it
 };
 
 template <class Traits>

@@ -13,14 +13,19 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
-// An item and its sequence, read from the plan.
-struct Item {
+__aicore__ inline void ReadSequence(const FlashAttentionParams& params, int64_t number, int64_t* words) {
+    const AscendC::GlobalTensor<int64_t> sequences = Gm<int64_t>(params.sequences);
+    for (int32_t i = 0; i < kSequenceWords; ++i) {
+        words[i] = sequences.GetValue(static_cast<uint64_t>(number * kSequenceWords + i));
+    }
+}
+
+// The rows of an item and their sequence, read from the plan.
+struct ItemRows {
     int64_t sequence[kSequenceWords];
     int64_t kv_head;
     int64_t row_begin;
     int64_t partial_row;
-    int64_t key_begin;
-    int64_t key_end;
     int32_t rows;
 
     __aicore__ inline geometry::Band Band() const {
@@ -31,9 +36,29 @@ struct Item {
     }
 };
 
+// And the keys, in one range or several that the rows look at one after another.
+struct Item : ItemRows {
+    static constexpr int32_t kRanges = 1;
+    int64_t key_begin[kRanges];
+    int64_t key_end[kRanges];
+
+    __aicore__ inline void Read(const FlashAttentionParams& params, int64_t number) {
+        const AscendC::GlobalTensor<int64_t> words = Gm<int64_t>(params.items);
+        const uint64_t at = static_cast<uint64_t>(number * kItemWords);
+        kv_head = words.GetValue(at + kItemKvHead);
+        row_begin = words.GetValue(at + kItemRowBegin);
+        rows = static_cast<int32_t>(words.GetValue(at + kItemRowEnd) - row_begin);
+        key_begin[0] = words.GetValue(at + kItemKeyBegin);
+        key_end[0] = words.GetValue(at + kItemKeyEnd);
+        partial_row = words.GetValue(at + kItemPartialRow);
+        ReadSequence(params, words.GetValue(at + kItemSequence), sequence);
+    }
+};
+
 struct Step {
     int64_t key;       // the first
     int32_t keys;      // 0: the item's rows see none
+    int32_t range;     // of the item's
     int32_t item;      // which entry of Steps::items
     int32_t item_slot; // which of two buffers that belong to items
     int32_t slot;      // which of two buffers that belong to steps
@@ -42,18 +67,14 @@ struct Step {
     bool is_last;
 };
 
-
-__aicore__ inline void ReadSequence(const FlashAttentionParams& params, int64_t number, int64_t* words) {
-    const AscendC::GlobalTensor<int64_t> sequences = Gm<int64_t>(params.sequences);
-    for (int32_t i = 0; i < kSequenceWords; ++i) {
-        words[i] = sequences.GetValue(static_cast<uint64_t>(number * kSequenceWords + i));
-    }
-}
-
+template <class Traits>
 class Steps {
+    using Params = typename Traits::Params;
+    using Item = typename Traits::Item;
+
 public:
-    __aicore__ inline Steps(const FlashAttentionParams& params, int64_t core) : params_(params) {
-        const AscendC::GlobalTensor<int64_t> ranges = Gm<int64_t>(params.core_items);
+    __aicore__ inline Steps(const Params& params, int64_t core) : params_(params) {
+        const AscendC::GlobalTensor<int64_t> ranges = Gm<int64_t>(Traits::Rows(params).core_items);
         next_ = ranges.GetValue(static_cast<uint64_t>(core));
         end_ = ranges.GetValue(static_cast<uint64_t>(core + 1));
     }
@@ -65,19 +86,22 @@ public:
             if (next_ >= end_) return false;
             item_ = (item_ + 1) % kStepsAlive;
             item_slot_ = 1 - item_slot_;
-            Read(next_++, &items[item_]);
-            key_ = items[item_].key_begin;
-            key_end_ = items[item_].key_end;
+            items[item_].Read(params_, next_++);
+            range_ = -1;
+            key_ = key_end_ = 0;
+            LeaveEmptyRanges();
         }
         const int64_t left = key_end_ - key_;
         step->key = key_;
         step->keys = static_cast<int32_t>(left < kKeysOfStep ? left : kKeysOfStep);
+        step->range = range_;
         step->item = item_;
         step->item_slot = item_slot_;
         step->slot = static_cast<int32_t>(number_ % 2);
         step->key_slot = static_cast<int32_t>(number_ % kStepsAlive);
         ++number_;
         key_ += step->keys;
+        LeaveEmptyRanges();
         step->is_last = key_ >= key_end_;
         return true;
     }
@@ -85,24 +109,22 @@ public:
     Item items[kStepsAlive];  // as many as steps are alive
 
 private:
-    __aicore__ inline void Read(int64_t number, Item* item) {
-        const AscendC::GlobalTensor<int64_t> words = Gm<int64_t>(params_.items);
-        const uint64_t at = static_cast<uint64_t>(number * kItemWords);
-        item->kv_head = words.GetValue(at + kItemKvHead);
-        item->row_begin = words.GetValue(at + kItemRowBegin);
-        item->rows = static_cast<int32_t>(words.GetValue(at + kItemRowEnd) - item->row_begin);
-        item->key_begin = words.GetValue(at + kItemKeyBegin);
-        item->key_end = words.GetValue(at + kItemKeyEnd);
-        item->partial_row = words.GetValue(at + kItemPartialRow);
-        ReadSequence(params_, words.GetValue(at + kItemSequence), item->sequence);
+    // Afterwards the item has no keys left, or there is one in the range.
+    __aicore__ inline void LeaveEmptyRanges() {
+        while (key_ >= key_end_ && range_ + 1 < Item::kRanges) {
+            ++range_;
+            key_ = items[item_].key_begin[range_];
+            key_end_ = items[item_].key_end[range_];
+        }
     }
 
-    const FlashAttentionParams& params_;
+    const Params& params_;
     int64_t next_ = 0;
     int64_t end_ = 0;
     int64_t key_ = 0;
     int64_t key_end_ = 0;
     int64_t number_ = 0;
+    int32_t range_ = 0;
     int32_t item_ = kStepsAlive - 1;
     int32_t item_slot_ = 1;
 };

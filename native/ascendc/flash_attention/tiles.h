@@ -12,15 +12,18 @@ enum class TileSize : int32_t {
     narrow,  // up to 192 channels a key (rope included), 128 a value
     wide,    // up to 576 and 512
     latent,  // the same, values are the first channels of the keys
+    shared,  // 512 channels, which are key and value: sparse attention's
 };
-constexpr int32_t kTileSizes = 3;
+constexpr int32_t kTileSizes = 4;
 
 constexpr int32_t kKeysOfStep = 128;
 
 constexpr int32_t rows_of(TileSize size) { return size == TileSize::narrow ? 128 : 64; }
-constexpr int32_t dim_of(TileSize size) { return size == TileSize::narrow ? 192 : 576; }
+constexpr int32_t dim_of(TileSize size) {
+    return size == TileSize::narrow ? 192 : size == TileSize::shared ? 512 : 576;
+}
 constexpr int32_t dim_v_of(TileSize size) { return size == TileSize::narrow ? 128 : 512; }
-constexpr bool value_is_key(TileSize size) { return size == TileSize::latent; }
+constexpr bool value_is_key(TileSize size) { return size == TileSize::latent || size == TileSize::shared; }
 
 // Steps that are under way at the same time: one whose keys are prepared, one whose scores are computed, one whose
 // products are.

@@ -4,7 +4,8 @@
 // Tile sizes of an instantiation, and where its buffers lie. One place for all sizes, held against the chip's memories.
 #pragma once
 
-#include "ascendc/flash_attention/tiles.h"
+#include "ascendc/flash_attention/schemes.h"
+#include "ascendc/flash_attention/steps.h"
 #include "ascendc/tile/chip.h"
 
 namespace acl_attn::ascendc {
@@ -15,13 +16,48 @@ constexpr bool kIsSame = false;
 template <class A>
 constexpr bool kIsSame<A, A> = true;
 
+template <class T>
+constexpr bool kIsHifloat8 = false;
+#if __NPU_ARCH__ == 3510
+template <>
+inline constexpr bool kIsHifloat8<hifloat8_t> = true;
+#endif
+
+template <bool kFirst, class A, class B>
+struct ChooseType {
+    using Type = A;
+};
+template <class A, class B>
+struct ChooseType<false, A, B> {
+    using Type = B;
+};
+template <bool kFirst, class A, class B>
+using Choose = typename ChooseType<kFirst, A, B>::Type;
+
 // `kSize`: the tile sizes, which the launch plans with too. `Kv`: the type that keys and values are stored in; if it is
-// not `Element`, vector cores make Element of it before the cube sees it.
-template <class ElementT, class KvT, TileSize kSize>
+// not `Element`, vector cores make Element of it before the cube sees it. `kSchemeOf`: of quantised queries, whose
+// Element has 8 bits.
+template <class ElementT, class KvT, TileSize kSize, Scheme kSchemeOf = Scheme::none>
 struct Traits {
     using Element = ElementT;
     using Kv = KvT;
-    static_assert(sizeof(Element) == 2, "half or bfloat16_t");
+    static constexpr Scheme kScheme = kSchemeOf;
+    static constexpr bool kIsQuantised = kScheme != Scheme::none;
+    static constexpr bool kIsInteger = kIsSame<ElementT, int8_t>;
+    static_assert(sizeof(Element) == (kIsQuantised ? 1 : 2), "half or bfloat16_t, or 8 bits");
+    using Product = Choose<kIsInteger, int32_t, float>;  // what the cube makes of two Elements
+    using Out = Choose<kIsQuantised, bfloat16_t, Element>;  // of results, where OutType does not say otherwise
+    static constexpr float kLargestWeight = kIsInteger ? 127.0f : kIsHifloat8<Element> ? 32768.0f : 448.0f;
+    using Bias = Choose<kIsQuantised, half, Element>;
+    using Rope = Choose<kIsQuantised, bfloat16_t, Element>;
+    using Params = FlashAttentionParams;
+    using Item = ascendc::Item;
+    static constexpr bool kIsSparse = false;
+    static constexpr ScaleType kSinkType = kIsSame<Out, half> ? ScaleType::f16 : ScaleType::bf16;
+    static constexpr float kEmptyLse = __builtin_huge_valf();  // of a row that has seen no key
+
+    // The part of the parameters that all kernels of attention have.
+    __aicore__ static inline const FlashAttentionParams& Rows(const Params& params) { return params; }
 
     static constexpr int32_t kRows = rows_of(kSize);
     static constexpr int32_t kKeys = kKeysOfStep;
@@ -32,13 +68,18 @@ struct Traits {
     static_assert(!(kDequantises && kValueIsKey), "quantised keys have values of their own");
     static constexpr int32_t kVectorRows = kRows / kVectorCores;
     static constexpr int32_t kChunk = 128;  // columns of an operand in L0
+    // Rope channels that are no further Elements of a row have tiles of their own.
+    static constexpr bool kHasOwnRope = kScheme == Scheme::mla;
+    static constexpr bool kHasRopeScores = has_rope_scores(kScheme, kIsInteger);
+    static constexpr int32_t kRopeDim = kHasOwnRope ? kMaxQuantisedRope : 0;
+    static_assert(kRopeDim * sizeof(Rope) <= kChunk * sizeof(Element), "a slot of L0 holds ropes");
     static_assert(kRows % 32 == 0 && kKeys == 128 && kVectorRows <= 64, "tiles fit one row statistic and L0");
 
     // --- L1
     static constexpr int32_t kProductSlots = __NPU_ARCH__ == 2201 || kDimV > 128 ? 1 : 2;  // in UB
     static constexpr int32_t kProbSlots = kProductSlots;  // signals.h: the order that one needs, the other can do with
     static constexpr int32_t kValueSlots = kValueIsKey ? 0 : kDimV <= 128 ? 2 : 1;
-    static constexpr int32_t kKeySlots = 2;
+    static constexpr int32_t kKeySlots = kSize == TileSize::shared ? 3 : 2;
     static constexpr uint32_t kProbBytes = kRows * kKeys * sizeof(Element);
     static constexpr uint32_t kQueryBytes = kRows * kDim * sizeof(Element);
     static constexpr uint32_t kKeyBytes = kKeys * kDim * sizeof(Element);
@@ -47,7 +88,11 @@ struct Traits {
     static constexpr uint32_t kL1Query = kL1Probs + kProbSlots * kProbBytes;
     static constexpr uint32_t kL1Keys = kL1Query + kQueryBytes;
     static constexpr uint32_t kL1Values = kL1Keys + kKeySlots * kKeyBytes;
-    static_assert(kL1Values + kValueSlots * kValueBytes <= kL1Bytes, "L1 is full");
+    static constexpr uint32_t kQueryRopeBytes = kRows * kRopeDim * sizeof(Rope);
+    static constexpr uint32_t kKeyRopeBytes = kKeys * kRopeDim * sizeof(Rope);
+    static constexpr uint32_t kL1QueryRope = kL1Values + kValueSlots * kValueBytes;
+    static constexpr uint32_t kL1KeyRope = kL1QueryRope + kQueryRopeBytes;
+    static_assert(kL1KeyRope + kKeySlots * kKeyRopeBytes <= kL1Bytes, "L1 is full");
 
     // --- L0: two slots each
     static constexpr uint32_t kL0aSlot = kRows * kChunk * sizeof(Element);
@@ -64,20 +109,21 @@ struct Traits {
     static constexpr uint32_t kProductBytes = kVectorRows * kProductColumns * sizeof(float);
     static constexpr uint32_t kOutBytes = kVectorRows * kDimV * sizeof(float);
     static constexpr uint32_t kScratchBytes =
-        kVectorRows * (kKeys * sizeof(float) > kDimV * sizeof(Element) ? kKeys * sizeof(float)
-                                                                        : kDimV * sizeof(Element));
-    static constexpr uint32_t kAuxBytes = kVectorRows * kKeys * (sizeof(Element) + 1);  // bias and mask of a step
+        kVectorRows *
+        (kKeys * sizeof(float) > kDimV * sizeof(Out) ? kKeys * sizeof(float) : kDimV * sizeof(Out));
+    static constexpr uint32_t kAuxBytes = kVectorRows * kKeys * (sizeof(Bias) + 1);  // bias and mask of a step
     static constexpr uint32_t kStatisticBytes = 64 * sizeof(float);
-    static constexpr int32_t kStatistics = 12;
+    static constexpr int32_t kStatistics = kIsQuantised ? 15 : 12;
     static constexpr uint32_t kUbScores = 0;  // first, and products: the cube knows these two addresses
     static constexpr uint32_t kUbProducts = kUbScores + kScoreSlots * kScoreBytes;
     static constexpr uint32_t kUbOut = kUbProducts + kProductBuffers * kProductBytes;
     static constexpr uint32_t kUbScratch = kUbOut + kOutBytes;
     static constexpr uint32_t kUbProbs = kUbScratch + kScratchBytes;
-    static constexpr uint32_t kUbAux = kUbProbs + kVectorRows * kKeys * sizeof(Element);
-    static constexpr uint32_t kUbStatistics = kUbAux + kAuxBytes;
+    static constexpr uint32_t kUbStatistics = kUbProbs + kVectorRows * kKeys * sizeof(Element);
     static constexpr uint32_t kUbBroadcast = kUbStatistics + kStatistics * kStatisticBytes;
-    static constexpr uint32_t kUbEnd = kUbBroadcast + 64 * kBlockBytes;
+    static constexpr uint32_t kUbRopeScores = kUbBroadcast + 64 * kBlockBytes;  // which the cube knows as well
+    static constexpr uint32_t kUbAux = kUbRopeScores + (kHasRopeScores ? kScoreSlots * kScoreBytes : 0);
+    static constexpr uint32_t kUbEnd = kUbAux + kAuxBytes;
     static_assert(kUbEnd <= kUbBytes, "UB is full");
 
     // --- GM of one core. On 2201, two slots each: scores, probabilities, products
@@ -91,8 +137,10 @@ struct Traits {
     static constexpr uint32_t kGmValues = kGmKeys + (kDequantises ? kStepsAlive * kKeyBytes : 0);
     static constexpr uint32_t kGmEnd = kGmValues + (kDequantises ? kStepsAlive * kValueBytes : 0);
     static_assert(kGmEnd <= core_bytes(kSize, kDequantises), "the launch sets enough aside");
+    static constexpr uint32_t kGmRopeScores = core_bytes(kSize, kDequantises);
+    static_assert(2 * kGmScoreBytes == rope_score_bytes(kSize), "and for these");
     static_assert(kGmScoreBytes % kGmAlignment == 0 && kGmProbBytes % kGmAlignment == 0 &&
-                      kGmProductBytes % kGmAlignment == 0,
+                      kGmProductBytes % kGmAlignment == 0 && kGmRopeScores % kGmAlignment == 0,
                   "Fixpipe writes aligned rows at full speed only");
 };
 

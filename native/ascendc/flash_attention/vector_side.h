@@ -8,6 +8,7 @@
 #pragma once
 
 #include "ascendc/flash_attention/dequant.h"
+#include "ascendc/flash_attention/quantised.h"
 #include "ascendc/flash_attention/row_output.h"
 #include "ascendc/flash_attention/score_terms.h"
 #include "ascendc/flash_attention/signals.h"
@@ -19,14 +20,21 @@
 namespace acl_attn::ascendc {
 inline namespace ACL_ATTN_KERNEL_ARCH {
 
-template <class Traits>
+// In the place of what only some instantiations have.
+struct Nothing {
+    __aicore__ inline explicit Nothing(const FlashAttentionParams&) {}
+};
+
+// `Terms`: what happens to scores before the softmax. In sparse attention it also brings rows together.
+template <class Traits, class Terms = ScoreTerms<Traits>>
 class VectorSide {
     using Element = typename Traits::Element;
+    using Item = typename Traits::Item;
 
 public:
     __aicore__ inline VectorSide(const FlashAttentionParams& params, int64_t core, int32_t vector_core)
         : params_(params), memory_(params.core_memory + static_cast<uint64_t>(core * params.core_stride)),
-          vector_core_(vector_core), terms_(params), output_(params) {
+          vector_core_(vector_core), terms_(params), quantised_(params), output_(params) {
         if constexpr (__NPU_ARCH__ == 2201) {
             scores_.Prime();
             products_.Prime();
@@ -46,7 +54,12 @@ public:
 
     // The step's keys and values, if they are stored in another type, as the cube takes them.
     __aicore__ inline void Keys(const Step& step, const Item& item) {
-        if constexpr (Traits::kDequantises) {
+        if constexpr (Traits::kIsSparse) {
+            if (step.keys == 0 || !item.IsGathered(step.range)) return;
+            terms_.Gather(step, item, ShareOf(step.keys, vector_core_),
+                          memory_ + Traits::kGmKeys + static_cast<uint64_t>(step.key_slot) * Traits::kKeyBytes);
+            KeysReady::template SetByVector<PIPE_MTE3>();
+        } else if constexpr (Traits::kDequantises) {
             if (step.keys == 0) return;
             Dequantiser<Traits> dequantiser(params_, item, ShareOf(step.keys, vector_core_), step.key);
             const uint64_t slot = static_cast<uint64_t>(step.key_slot);
@@ -65,14 +78,26 @@ public:
             Fill(Sum(step.item_slot), 0.0f, kFloatsPerVector);
         }
         if (step.keys == 0) return;
-        if (share.rows > 0) terms_.Load(step, item, share);
+        if (share.rows > 0) {
+            terms_.Load(step, item, share);
+            if constexpr (Traits::kIsQuantised) quantised_.Load(step, item, share);
+        }
         TakeScores(step, share);
         if (share.rows > 0) {
             const FloatTile scores = ScoreTile(step);
-            VecMuls(scores, scores, params_.scale, share.rows * Traits::kKeys);
+            if constexpr (Traits::kIsQuantised) {
+                quantised_.Logits(scores, RopeScoreTile(step), share.rows);
+            } else {
+                VecMuls(scores, scores, params_.scale, share.rows * Traits::kKeys);
+            }
             terms_.Apply(scores, step, item, share);
             probs_.WaitFree(0);
-            SoftmaxTile<Traits::kKeys, Traits::kVectorRows>(ProbTile(), scores, State(step), share.rows);
+            if constexpr (Traits::kIsQuantised) {
+                quantised_.RoundLogits(scores, share.rows);
+                quantised_.Weigh(ProbTile(), scores, State(step), Beta(step), share.rows);
+            } else {
+                SoftmaxTile<Traits::kKeys, Traits::kVectorRows>(ProbTile(), scores, State(step), share.rows);
+            }
             if constexpr (__NPU_ARCH__ == 2201) scores_.SetFree(0);
         }
         GiveProbs(step, share);
@@ -103,9 +128,13 @@ public:
     }
 
 private:
-    __aicore__ inline FloatTile ScoreTile(const Step& step) const {
+    __aicore__ inline FloatTile ScoreTileAt(uint32_t address, const Step& step) const {
         const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kScoreSlots);
-        return Ub<float>(Traits::kUbScores + slot * Traits::kScoreBytes, Traits::kVectorRows * Traits::kKeys);
+        return Ub<float>(address + slot * Traits::kScoreBytes, Traits::kVectorRows * Traits::kKeys);
+    }
+    __aicore__ inline FloatTile ScoreTile(const Step& step) const { return ScoreTileAt(Traits::kUbScores, step); }
+    __aicore__ inline FloatTile RopeScoreTile(const Step& step) const {
+        return ScoreTileAt(Traits::kHasRopeScores ? Traits::kUbRopeScores : Traits::kUbScores, step);
     }
     __aicore__ inline FloatTile ProductTile(int32_t buffer) const {
         return Ub<float>(Traits::kUbProducts + static_cast<uint32_t>(buffer) * Traits::kProductBytes,
@@ -119,6 +148,7 @@ private:
     // An item's, of which the next begins before the last one ends.
     __aicore__ inline FloatTile Largest(int32_t item_slot) const { return Statistic<Traits>(kLargest + item_slot); }
     __aicore__ inline FloatTile Sum(int32_t item_slot) const { return Statistic<Traits>(kSum + item_slot); }
+    __aicore__ inline FloatTile Beta(const Step& step) const { return Statistic<Traits>(kBeta + step.slot); }
     __aicore__ inline SoftmaxState State(const Step& step) const {
         SoftmaxState state;
         state.largest = Largest(step.item_slot);
@@ -134,15 +164,22 @@ private:
 #if __NPU_ARCH__ == 2201
         ScoresReady::template WaitInVector<PIPE_MTE2>();
         if (share.rows == 0) return;
-        const uint64_t address = memory_ + Traits::kGmScores + static_cast<uint64_t>(step.slot) * Traits::kGmScoreBytes;
         scores_.WaitFree(0);
-        GmToUb(ScoreTile(step), Gm<float>(address)[static_cast<uint64_t>(share.begin * Traits::kKeys)], share.rows,
-               step.keys, Traits::kKeys, Traits::kKeys);
+        FetchScores(ScoreTile(step), Traits::kGmScores, step, share);
+        if (Traits::kHasRopeScores && params_.rope_dim > 0) {
+            FetchScores(RopeScoreTile(step), Traits::kGmRopeScores, step, share);
+        }
         scores_.SetReady(0);
         scores_.WaitReady(0);
 #else
         ScoresReady::template WaitInVector<PIPE_V>();
 #endif
+    }
+
+    __aicore__ inline void FetchScores(const FloatTile& to, uint32_t gm_offset, const Step& step, RowShare share) {
+        const uint64_t address = memory_ + gm_offset + static_cast<uint64_t>(step.slot) * Traits::kGmScoreBytes;
+        GmToUb(to, Gm<float>(address)[static_cast<uint64_t>(share.begin * Traits::kKeys)], share.rows, step.keys,
+               Traits::kKeys, Traits::kKeys);
     }
 
     __aicore__ inline void GiveProbs(const Step& step, RowShare share) {
@@ -157,8 +194,13 @@ private:
                    Traits::kKeys, Traits::kKeys, Traits::kKeys);
 #else
             const uint32_t slot = static_cast<uint32_t>(step.slot % Traits::kProbSlots);
-            UbToL1(L1<Element>(Traits::kL1Probs + slot * Traits::kProbBytes, Traits::kRows * Traits::kKeys), probs,
-                   share.rows, Traits::kKeys, Traits::kVectorRows, share.begin, Traits::kRows);
+            const AscendC::LocalTensor<Element> to =
+                L1<Element>(Traits::kL1Probs + slot * Traits::kProbBytes, Traits::kRows * Traits::kKeys);
+            if constexpr (Traits::kIsQuantised) {
+                UbRowsToL1(to, probs, share.rows, Traits::kKeys, share.begin, Traits::kRows);
+            } else {
+                UbToL1(to, probs, share.rows, Traits::kKeys, Traits::kVectorRows, share.begin, Traits::kRows);
+            }
 #endif
             probs_.SetFree(0);
         }
@@ -180,6 +222,9 @@ private:
                    Traits::kProductColumns);
             products_.SetReady(product_buffer_);
             products_.WaitReady(product_buffer_);
+            if constexpr (Traits::kIsQuantised) {
+                quantised_.Sums(products, Beta(step), share.rows, count, Traits::kProductColumns);
+            }
             AddTile(Out()[column], products, share.rows, count, Traits::kDimV, Traits::kProductColumns);
             products_.SetFree(product_buffer_);
             product_buffer_ = (product_buffer_ + 1) % Traits::kProductBuffers;
@@ -187,7 +232,11 @@ private:
 #else
         ProductsReady::template WaitInVector<PIPE_V>();
         if (share.rows == 0) return;
-        AddTile(Out(), ProductTile(step.slot % Traits::kProductSlots), share.rows, params_.dim_v, Traits::kDimV, Traits::kProductColumns);
+        const FloatTile products = ProductTile(step.slot % Traits::kProductSlots);
+        if constexpr (Traits::kIsQuantised) {
+            quantised_.Sums(products, Beta(step), share.rows, params_.dim_v, Traits::kProductColumns);
+        }
+        AddTile(Out(), products, share.rows, params_.dim_v, Traits::kDimV, Traits::kProductColumns);
 #endif
     }
 
@@ -195,7 +244,8 @@ private:
     const uint64_t memory_;
     const int32_t vector_core_;
     int32_t product_buffer_ = 0;
-    ScoreTerms<Traits> terms_;
+    Terms terms_;
+    Choose<Traits::kIsQuantised, Quantised<Traits>, Nothing> quantised_;
     RowOutput<Traits> output_;
     EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 0, 1> scores_;
     EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, Traits::kProductBuffers> products_;

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ascendc/launch/attention.h"
 
-#include <cstring>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include "ascendc/launch/arena.h"
 #include "ascendc/launch/launcher.h"
 #include "ascendc/launch/params.h"
 #include "ascendc/launch/schedule.h"
@@ -19,19 +20,17 @@ class KernelAttention final : public engine::Attention {
 public:
     KernelAttention(engine::Problem problem, const Chip& chip, const Instantiation& instantiation)
         : problem_(std::move(problem)), chip_(chip), instantiation_(instantiation),
-          schedule_(make_schedule(problem_, instantiation.size, chip)),
+          schedule_(make_schedule(problem_, instantiation, chip)),
           bytes_(divide_memory(nullptr, problem_, schedule_, instantiation).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
 
     engine::Fault run(const engine::Operands& operands, void* memory) const noexcept override {
-        engine::Fault fault = engine::find_table_fault(problem_, operands);
+        engine::Fault fault;
+        if (shares_memory()) fault = engine::find_table_fault(problem_, operands);
         if (fault.found || schedule_.cores == 0) return fault;
-        const KernelMemory places = divide_memory(memory, problem_, schedule_, instantiation_);
-        write_plan(places, problem_, operands, schedule_);
-        const FlashAttentionParams params = make_params(places, problem_, operands, schedule_, instantiation_);
         try {
-            fault.failure = launch(instantiation_, params, schedule_.cores);
+            fault.failure = compute(operands, memory);
         } catch (...) {
             fault.failed = true;  // without words, for which there was no memory
         }
@@ -49,6 +48,21 @@ public:
     }
 
 private:
+    // Empty, or what went wrong.
+    std::string compute(const engine::Operands& operands, void* memory) const {
+        const KernelMemory places = divide_memory(memory, problem_, schedule_, instantiation_);
+        LaunchMemory touched = {operands.ranges, places.plan(), places.workspace()};
+        std::vector<char> image(shares_memory() ? 0 : places.plan_bytes + Arena::kAlignment);
+        KernelMemory written = places;
+        if (!shares_memory()) {
+            written = divide_memory(image.data(), problem_, schedule_, instantiation_);
+            touched.image = written.sequences;
+        }
+        write_plan(written, problem_, operands, schedule_);
+        return launch(instantiation_, make_params(places, problem_, operands, schedule_, instantiation_),
+                      schedule_.cores, touched);
+    }
+
     const engine::Problem problem_;
     const Chip chip_;
     const Instantiation& instantiation_;

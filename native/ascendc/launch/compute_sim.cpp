@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "ascendc/launch/attention.h"
+#include "ascendc/launch/lacking.h"
+#include "ascendc/launch/sim_settings.h"
+#include "ascendc/launch/sparse_attention.h"
 #include "ops/profile.h"
 #include "runtime/soc.h"
 
@@ -15,12 +18,6 @@ namespace {
 
 constexpr int32_t kCores2201 = 24;
 constexpr int32_t kCores3510 = 32;
-
-Finding lacking(const std::string& feature) {
-    return named(violated("the call", "what a kernel is compiled for", text("no kernel instantiation serves ", feature),
-                          "not supported yet; the host target computes it"),
-                 "HOST-X-01");
-}
 
 }  // namespace
 
@@ -40,10 +37,21 @@ Finding unserved(const engine::Problem& problem) {
     return feature.empty() ? Finding{} : lacking(feature);
 }
 
-Finding unserved(const engine::SparseProblem&) { return lacking("sparse attention"); }
+Finding unserved(const engine::SparseProblem& problem) {
+    const std::string feature = ascendc::unsupported(problem, chip());
+    return feature.empty() ? Finding{} : lacking(feature);
+}
+
+bool reads_operands() { return true; }
+
+bool watches_memory() { return ascendc::sim_settings().checks; }
 
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, Chip chip) {
     return ascendc::plan(std::move(problem), chip);
+}
+
+std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, Chip chip) {
+    return ascendc::plan(problem, chip);
 }
 
 }  // namespace acl_attn::ops::compute

@@ -4,38 +4,15 @@
 
 #include <algorithm>
 
+#include "ascendc/launch/arena.h"
+#include "formats/half.h"
+
 namespace acl_attn::ascendc {
 namespace {
 
 using engine::Operands;
 using engine::Problem;
 using engine::Sequence;
-
-constexpr uintptr_t kAlignment = 512;  // of what Fixpipe writes
-
-uint64_t address(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
-// Takes pieces of the workspace, or counts them.
-class Arena {
-public:
-    explicit Arena(void* memory)
-        : start_(memory == nullptr ? nullptr
-                                   : static_cast<char*>(memory) + (aligned(address(memory)) - address(memory))) {}
-
-    template <class T>
-    T* take(int64_t count) {
-        const uintptr_t at = used_;
-        used_ = aligned(used_ + static_cast<uintptr_t>(count) * sizeof(T));
-        return start_ == nullptr ? nullptr : reinterpret_cast<T*>(start_ + at);
-    }
-    size_t bytes() const { return used_ + kAlignment; }
-
-private:
-    static uintptr_t aligned(uintptr_t x) { return (x + kAlignment - 1) / kAlignment * kAlignment; }
-
-    char* start_;
-    uintptr_t used_ = 0;
-};
 
 KvParams kv_params(const engine::KvLayout& layout, int32_t columns) {
     KvParams to = {};
@@ -45,6 +22,10 @@ KvParams kv_params(const engine::KvLayout& layout, int32_t columns) {
     to.chunk = std::min(layout.chunk, columns);
     to.columns = columns;
     return to;
+}
+
+engine::Dtype rope_dtype(const Problem& p) {
+    return p.full_quant.kind == engine::FullQuant::Kind::none ? p.dtype : engine::Dtype::bf16;
 }
 
 void write_sequence(int64_t* words, const Problem& p, const Operands& o, const Sequence& s) {
@@ -59,7 +40,7 @@ void write_sequence(int64_t* words, const Problem& p, const Operands& o, const S
     words[kSeqKeyAddress] = has_keys ? kv_address(o.key[s.kv_member], p.kv_dtype, s.key_offset) : 0;
     words[kSeqValueAddress] =
         has_keys && !p.value_is_key ? kv_address(o.value[s.kv_member], p.kv_dtype, s.value_offset) : 0;
-    words[kSeqKeyRopeAddress] = p.rope_dim > 0 ? kv_address(o.key_rope, p.dtype, s.key_rope_offset) : 0;
+    words[kSeqKeyRopeAddress] = p.rope_dim > 0 ? kv_address(o.key_rope, rope_dtype(p), s.key_rope_offset) : 0;
     words[kSeqKeyHeadStride] = s.key_head_stride;
     words[kSeqValueHeadStride] = s.value_head_stride;
     words[kSeqKeyRopeHeadStride] = s.key_rope_head_stride;
@@ -76,6 +57,7 @@ void write_sequence(int64_t* words, const Problem& p, const Operands& o, const S
     words[kSeqValueScaleOffset] = s.value_scale_offset;
     words[kSeqPrefixKeyScaleOffset] = s.prefix_key_scale_offset;
     words[kSeqPrefixValueScaleOffset] = s.prefix_value_scale_offset;
+    words[kSeqQueryScaleOffset] = s.query_scale_offset;
 }
 
 ScaleType scale_type(engine::Dtype dtype) {
@@ -136,6 +118,22 @@ void place_post_quant(FlashAttentionParams& to, const Problem& p, const Operands
     to.out_channel_stride = static_cast<int32_t>(p.post_quant.channel_stride);
 }
 
+void place_full_quant(FlashAttentionParams& to, const Problem& p, const Operands& o) {
+    const engine::FullQuant& quant = p.full_quant;
+    const bool per_tensor = quant.kind == engine::FullQuant::Kind::per_tensor_i8;
+    if (p.out_dtype == engine::Dtype::f16) to.out_type = OutType::f16;
+    to.full_quant.query_scale = address(o.query_scale);
+    to.full_quant.key_scale = address(per_tensor ? o.deq_scale1 : o.key_scale);
+    to.full_quant.value_scale = address(per_tensor ? o.deq_scale2 : o.value_scale);
+    to.full_quant.weight_scale = address(o.quant_scale1);
+    to.full_quant.query_token_stride = quant.query_scale.token_stride;
+    to.full_quant.query_kv_head_stride = quant.query_scale.kv_head_stride;
+    to.full_quant.query_head_stride = quant.query_scale.head_stride;
+    to.full_quant.key_head_stride = quant.key_scale.head_stride;
+    to.full_quant.key_block_stride = quant.key_scale.block_stride;
+    if (per_tensor) to.scale = formats::decode_f16(formats::encode_f16(p.scale));  // as that scheme multiplies by it
+}
+
 }  // namespace
 
 KernelMemory divide_memory(void* memory, const Problem& p, const Schedule& schedule,
@@ -147,10 +145,12 @@ KernelMemory divide_memory(void* memory, const Problem& p, const Schedule& sched
     to.core_items = arena.take<int64_t>(static_cast<int64_t>(schedule.core_items.size()));
     to.merges = arena.take<int64_t>(static_cast<int64_t>(schedule.merges.size()));
     to.clears = arena.take<int64_t>(static_cast<int64_t>(schedule.clears.size()));
+    to.plan_bytes = arena.used();
     to.cores = arena.take<char>(int64_t{schedule.cores} * instantiation.bytes_of_core());
     to.partial_out = arena.take<float>(schedule.partial_rows * dim_v_of(instantiation.size));
     to.partial_max = arena.take<float>(schedule.partial_rows);
     to.partial_sum = arena.take<float>(schedule.partial_rows);
+    to.used_bytes = arena.used();
     to.bytes = arena.bytes();
     return to;
 }
@@ -165,6 +165,18 @@ void write_plan(const KernelMemory& to, const Problem& p, const Operands& o, con
     std::copy(schedule.clears.begin(), schedule.clears.end(), to.clears);
 }
 
+void place_memory(FlashAttentionParams& to, const KernelMemory& places) {
+    to.sequences = address(places.sequences);
+    to.items = address(places.items);
+    to.core_items = address(places.core_items);
+    to.merges = address(places.merges);
+    to.clears = address(places.clears);
+    to.core_memory = address(places.cores);
+    to.partial_out = address(places.partial_out);
+    to.partial_max = address(places.partial_max);
+    to.partial_sum = address(places.partial_sum);
+}
+
 FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, const Operands& o,
                                  const Schedule& schedule, const Instantiation& instantiation) {
     FlashAttentionParams to = {};
@@ -175,15 +187,7 @@ FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, c
     to.sink = p.has_sink ? address(o.sink) : 0;
     to.out = address(o.out);
     to.lse = p.wants_lse ? address(o.lse) : 0;
-    to.sequences = address(places.sequences);
-    to.items = address(places.items);
-    to.core_items = address(places.core_items);
-    to.merges = address(places.merges);
-    to.clears = address(places.clears);
-    to.core_memory = address(places.cores);
-    to.partial_out = address(places.partial_out);
-    to.partial_max = address(places.partial_max);
-    to.partial_sum = address(places.partial_sum);
+    place_memory(to, places);
     to.query_token_stride = p.query.token_stride;
     to.query_head_stride = p.query.head_stride;
     to.query_rope_token_stride = p.query_rope.token_stride;
@@ -211,6 +215,7 @@ FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, c
     to.merge_count = static_cast<int32_t>(schedule.merge_count());
     to.clear_count = static_cast<int32_t>(schedule.clears.size());
     to.scale = p.scale;
+    if (instantiation.scheme != Scheme::none) place_full_quant(to, p, o);
     return to;
 }
 

@@ -3,6 +3,7 @@
 #include "ascendc/launch/schedule.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace acl_attn::ascendc {
 namespace {
@@ -46,18 +47,25 @@ void add_split(Schedule& to, const Block& block) {
     }
 }
 
-void add_sequence(Schedule& to, const engine::Problem& problem, int64_t number, int64_t block_rows) {
+// Where weights are relative to the largest score of the steps so far, steps must follow each other.
+bool may_split(Scheme scheme) { return scheme == Scheme::none || scheme == Scheme::mla; }
+
+void add_sequence(Schedule& to, const engine::Problem& problem, int64_t number, const Instantiation& instantiation) {
+    const int64_t block_rows = rows_of(instantiation.size);
     const engine::Sequence& s = problem.sequences[static_cast<size_t>(number)];
     const int64_t group = problem.heads / problem.kv_heads;
     const int64_t rows = s.q_len * group;
-    const bool is_alone = rows <= block_rows;  // nothing else of this KV head could keep other cores busy
+    // Otherwise other blocks of this KV head keep other cores busy.
+    const bool splits = may_split(instantiation.scheme) && rows <= block_rows;
     for (int64_t kv_head = 0; kv_head < problem.kv_heads; ++kv_head) {
         for (int64_t row = 0; row < rows; row += block_rows) {
             Block block = {number, kv_head, row, std::min(row + block_rows, rows), {}};
             block.keys = geometry::columns_between(s.band, block.row_begin / group, (block.row_end - 1) / group,
                                                    s.kv_len);
             if (block.keys.begin >= block.keys.end) block.keys = {};
-            if (is_alone && block.keys.end - block.keys.begin > kSplitKeys) {
+            // A row's weights depend on which keys are a step: the same for all rows.
+            if (instantiation.scheme != Scheme::none) block.keys.begin -= block.keys.begin % kKeysOfStep;
+            if (splits && block.keys.end - block.keys.begin > kSplitKeys) {
                 add_split(to, block);
             } else {
                 add_item(to, block, block.keys.begin, block.keys.end, -1);
@@ -72,32 +80,34 @@ int64_t cost(const int64_t* item) {
     return (item[kItemKeyEnd] - item[kItemKeyBegin] + kKeysOfStep - 1) / kKeysOfStep + 1;
 }
 
-void share_out(Schedule& to, int64_t cores) {
-    const int64_t count = to.item_count();
-    int64_t total = 0;
-    for (int64_t i = 0; i < count; ++i) total += cost(to.items.data() + i * kItemWords);
-    to.core_items.push_back(0);
-    int64_t before = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        const int64_t own = cost(to.items.data() + i * kItemWords);
-        // An item is its core's if its middle is.
-        const int64_t core = std::min((2 * before + own) * cores / (2 * total), cores - 1);
-        while (static_cast<int64_t>(to.core_items.size()) <= core) to.core_items.push_back(i);
-        before += own;
-    }
-    while (static_cast<int64_t>(to.core_items.size()) <= cores) to.core_items.push_back(count);
-}
-
 }  // namespace
 
-Schedule make_schedule(const engine::Problem& problem, TileSize size, const Chip& chip) {
+std::vector<int64_t> share_out(const std::vector<int64_t>& costs, int64_t cores) {
+    std::vector<int64_t> first_of_core = {0};
+    const int64_t total = std::accumulate(costs.begin(), costs.end(), int64_t{0});
+    int64_t before = 0;
+    for (size_t i = 0; i < costs.size(); ++i) {
+        // An item is its core's if its middle is.
+        const int64_t core = std::min((2 * before + costs[i]) * cores / (2 * total), cores - 1);
+        while (static_cast<int64_t>(first_of_core.size()) <= core) first_of_core.push_back(static_cast<int64_t>(i));
+        before += costs[i];
+    }
+    while (static_cast<int64_t>(first_of_core.size()) <= cores) {
+        first_of_core.push_back(static_cast<int64_t>(costs.size()));
+    }
+    return first_of_core;
+}
+
+Schedule make_schedule(const engine::Problem& problem, const Instantiation& instantiation, const Chip& chip) {
     Schedule to;
     for (size_t i = 0; i < problem.sequences.size(); ++i) {
-        add_sequence(to, problem, static_cast<int64_t>(i), rows_of(size));
+        add_sequence(to, problem, static_cast<int64_t>(i), instantiation);
     }
     if (to.items.empty() && to.clears.empty()) return to;
     to.cores = static_cast<int32_t>(std::clamp<int64_t>(to.item_count(), 1, chip.cores));
-    share_out(to, to.cores);
+    std::vector<int64_t> costs;
+    for (int64_t i = 0; i < to.item_count(); ++i) costs.push_back(cost(to.items.data() + i * kItemWords));
+    to.core_items = share_out(costs, to.cores);
     return to;
 }
 

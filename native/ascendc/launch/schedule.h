@@ -11,6 +11,7 @@
 #include "ascendc/flash_attention/params.h"
 #include "ascendc/flash_attention/tiles.h"
 #include "ascendc/launch/chip.h"
+#include "ascendc/launch/table.h"
 #include "engine/attention.h"
 
 namespace acl_attn::ascendc {
@@ -29,6 +30,10 @@ struct Schedule {
     int64_t merge_count() const { return static_cast<int64_t>(merges.size()) / kMergeWords; }
 };
 
-Schedule make_schedule(const engine::Problem& problem, TileSize size, const Chip& chip);
+// Items among cores so that neighbours stay together: core c gets those from entry c to entry c + 1 of the result.
+// `costs` are positive.
+std::vector<int64_t> share_out(const std::vector<int64_t>& costs, int64_t cores);
+
+Schedule make_schedule(const engine::Problem& problem, const Instantiation& instantiation, const Chip& chip);
 
 }  // namespace acl_attn::ascendc

@@ -50,6 +50,10 @@ constexpr int32_t kMaxRepeat = 255;       // repeat counts and strides are 8 bit
 template <class T>
 constexpr int32_t kPerBlock = static_cast<int32_t>(kBlockBytes / sizeof(T));
 
+// Columns of B that are transposed at a time on their way to L0B: A * B has n rounded up to that.
+template <class T>
+constexpr int32_t kTransposedColumns = sizeof(T) == 1 ? 32 : 1;
+
 __aicore__ constexpr int32_t RoundUp(int32_t x, int32_t to) { return (x + to - 1) / to * to; }
 __aicore__ constexpr int32_t Min(int32_t a, int32_t b) { return a < b ? a : b; }
 __aicore__ constexpr int32_t Max(int32_t a, int32_t b) { return a > b ? a : b; }

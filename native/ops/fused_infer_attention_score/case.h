@@ -13,6 +13,7 @@
 #include "geometry/layout.h"
 #include "geometry/paged.h"
 #include "ops/fused_infer_attention_score/call.h"
+#include "ops/regions.h"
 #include "ops/rule.h"
 
 namespace acl_attn::ops::fia {
@@ -184,6 +185,10 @@ struct Touched {
 };
 std::vector<Touched> touched_inputs(const Case& subject);
 std::vector<Touched> touched_outputs(const Case& subject);
+
+// Where these lie, and the status of a call that has them where they cannot be.
+Regions regions_of(const Case& subject);
+inline constexpr aclnnStatus kMemoryStatus = ACLNN_ERR_INNER_TILING_ERROR;
 
 // Reads the length arrays. False if some value makes no sense, which the rules then tell.
 bool read_lengths(Case& subject);

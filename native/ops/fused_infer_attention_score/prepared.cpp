@@ -7,7 +7,6 @@
 
 #include "ops/compute.h"
 #include "ops/fused_infer_attention_score/largest.h"
-#include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/plan.h"
 #include "ops/fused_infer_attention_score/task.h"
 #include "ops/place.h"
@@ -36,11 +35,11 @@ public:
         }
         for (size_t i = 0; i < kOutputCount; ++i) outputs_[i] = place_of(c.call.outputs[i].tensor.get());
         if (!c.is_empty) {
-            extents_ = extents_of(c);
-            for (const Extent& input : extents_.inputs) {
+            regions_ = regions_of(c);
+            for (const Region& input : regions_.inputs) {
                 if (input.member < 0) addresses_.inputs[input.index] = inputs_[input.index].at(input.address);
             }
-            for (const Extent& out : extents_.outputs) {
+            for (const Region& out : regions_.outputs) {
                 addresses_.outputs[out.index] = outputs_[out.index].at(out.address);
             }
         }
@@ -56,12 +55,20 @@ public:
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
         if (was_retargeted_) {
-            if (Finding finding = check_memory(extents_)) return make_failure(std::move(finding));
+            if (Finding finding = named(check_addresses(regions_, kMemoryStatus), "HOST-C-02")) {
+                return make_failure(std::move(finding));
+            }
+            if (Finding finding = named(check_apart(regions_, kMemoryStatus), "HOST-C-03")) {
+                return make_failure(std::move(finding));
+            }
         }
-        if (Finding finding = check_workspace(extents_, workspace, workspace_bytes())) {
+        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes(), kMemoryStatus)) {
             return make_failure(std::move(finding));
         }
-        return make_task(planned_, addresses_, workspace);
+        if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);
+        Addresses watched = addresses_;
+        watched.ranges = ranges_of(regions_);
+        return make_task(planned_, watched, workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {
@@ -92,16 +99,16 @@ private:
         }
     }
 
-    static void move(std::vector<Extent>& extents, size_t index, int64_t member, void* address) {
-        for (Extent& extent : extents) {
-            if (extent.index == index && extent.member == member) extent.address = address;
+    static void move(std::vector<Region>& regions, size_t index, int64_t member, void* address) {
+        for (Region& region : regions) {
+            if (region.index == index && region.member == member) region.address = address;
         }
     }
 
     bool set_output(size_t index, int64_t member, void* address) {
         if (index >= kOutputCount || member != -1 || !outputs_[index].takes(address)) return false;
         addresses_.outputs[index] = outputs_[index].at(address);
-        move(extents_.outputs, index, -1, address);
+        move(regions_.outputs, index, -1, address);
         return true;
     }
 
@@ -111,7 +118,7 @@ private:
         const Place& place = places[static_cast<size_t>(member)];
         if (!place.takes(address)) return false;
         to[static_cast<size_t>(member)] = place.at(address);
-        move(extents_.inputs, index, member, address);
+        move(regions_.inputs, index, member, address);
         return true;
     }
 
@@ -121,7 +128,7 @@ private:
         const auto set = [&](size_t at) {
             if (!inputs_[at].takes(address)) return;
             addresses_.inputs[at] = inputs_[at].at(address);
-            move(extents_.inputs, at, -1, address);
+            move(regions_.inputs, at, -1, address);
             taken = true;
         };
         if (!is_half_[index]) set(index);
@@ -139,7 +146,7 @@ private:
     Place outputs_[kOutputCount];
     std::vector<Place> key_, value_;
     Addresses addresses_;
-    Extents extents_;
+    Regions regions_;
     bool was_retargeted_ = false;
 };
 
@@ -163,12 +170,30 @@ private:
 
 }  // namespace
 
-Finding unsupported(const Case& c) { return c.is_empty ? Finding{} : compute::unserved(make_problem(c)); }
+// What a run would have to look at, where it cannot look at its operands.
+Finding unreadable(const Case& c) {
+    if (compute::reads_operands()) return {};
+    const char* what = padding_of(c)                                              ? "sizes of padding"
+                       : !c.kv_is_empty && tree_of(c).present                     ? "a tree mask"
+                       : c.is_post_quant() && c.extra[kQuantScale2] == nullptr    ? "an output without a scale"
+                                                                                  : nullptr;
+    if (what == nullptr) return {};
+    return named(violated("the call", "what can be planned from shapes, lengths and attributes", what,
+                          "not supported yet; the host target computes it"),
+                 "HOST-X-01");
+}
+
+Finding unsupported(const Case& c) {
+    if (c.is_empty) return {};
+    if (Finding finding = unreadable(c)) return finding;
+    return compute::unserved(make_problem(c));
+}
 
 Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     auto planned = std::make_shared<Planned>();
     if (!c.is_empty) {
         engine::Problem problem = make_problem(c);
+        if (Finding finding = unreadable(c)) return finding;
         if (Finding finding = compute::unserved(problem)) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));

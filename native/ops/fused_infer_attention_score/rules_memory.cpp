@@ -2,15 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the addresses and strides of a call must fulfil so that running it touches nothing but the call's own memory.
-#include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <string>
 
-#include "ops/fused_infer_attention_score/memory.h"
 #include "ops/fused_infer_attention_score/rules.h"
 #include "ops/tensors.h"
-#include "runtime/memory.h"
 
 namespace acl_attn::ops::fia {
 namespace {
@@ -55,56 +51,8 @@ Finding whole_bytes(const Case& c) {
     });
 }
 
-template <class Name>
-Finding address_fits(const Name& name, const Extent& extent) {
-    if (extent.span.begin == extent.span.end) return {};
-    if (extent.address == nullptr) return violated(name(), "the address of its data", "a null address");
-    const size_t excess = reinterpret_cast<uintptr_t>(extent.address) % extent.alignment;
-    if (excess != 0) {
-        return violated(name(), text("an address that ", extent.alignment, " divides"),
-                        text("one that is ", excess, " bytes off"));
-    }
-    const size_t room = runtime::known_room(extent.address);
-    if (extent.span.end <= 0 || static_cast<size_t>(extent.span.end) <= room) return {};
-    return violated(name(), text("memory for ", extent.span.end, " bytes from its address on"),
-                    text("an address ", room, " bytes before the end of its allocation"));
-}
-
-std::string input_name(const Extent& input) { return Touched{input.index, input.member, nullptr, false}.input_name(); }
-
-Finding addresses_fit(const Extents& extents) {
-    for (const Extent& input : extents.inputs) {
-        if (Finding f = address_fits([&] { return input_name(input); }, input)) return f;
-    }
-    for (const Extent& out : extents.outputs) {
-        if (Finding f = address_fits([&] { return std::string(kOutputNames[out.index]); }, out)) return f;
-    }
-    return {};
-}
-
-Finding not_apart(const char* written, const std::string& other) {
-    return violated(written, "memory of its own", text("memory that overlaps ", other));
-}
-
-// The engine reads inputs while it writes outputs.
-Finding outputs_apart(const Extents& extents) {
-    const auto overlap = [](const Extent& a, const Extent& b) {
-        return ops::overlap(a.span, a.address, b.span, b.address);
-    };
-    for (const Extent& out : extents.outputs) {
-        for (const Extent& input : extents.inputs) {
-            if (!overlap(out, input)) continue;
-            return not_apart(kOutputNames[out.index], input_name(input));
-        }
-    }
-    if (extents.outputs.size() == 2 && overlap(extents.outputs[0], extents.outputs[1])) {
-        return not_apart("softmaxLse", "attentionOut");
-    }
-    return {};
-}
-
-Finding all_addressed(const Case& c) { return addresses_fit(extents_of(c)); }
-Finding none_overlaps(const Case& c) { return outputs_apart(extents_of(c)); }
+Finding all_addressed(const Case& c) { return check_addresses(regions_of(c), kMemoryStatus); }
+Finding none_overlaps(const Case& c) { return check_apart(regions_of(c), kMemoryStatus); }
 
 constexpr Rule<Case> kRules[] = {
     {"PA-C-05", Tier::consistency, all_dense, kHostOnly, "",
@@ -118,32 +66,15 @@ constexpr Rule<Case> kRules[] = {
 
 }  // namespace
 
-Extents extents_of(const Case& c) {
-    Extents extents;
-    const auto add = [&](const Touched& touched, std::vector<Extent>& to) {
-        if (c.call.is_sketch && touched.tensor->data == nullptr) return;
-        const size_t alignment = static_cast<size_t>(std::max(meta::dtype_bits(touched.tensor->dtype) / 8, 1));
-        to.push_back({touched.index, touched.member, byte_span(*touched.tensor), alignment, touched.tensor->data});
-    };
-    for (const Touched& input : touched_inputs(c)) add(input, extents.inputs);
-    for (const Touched& output : touched_outputs(c)) add(output, extents.outputs);
-    return extents;
-}
-
-Finding check_memory(const Extents& extents) {
-    if (Finding finding = addresses_fit(extents)) return named(std::move(finding), "HOST-C-02");
-    return named(outputs_apart(extents), "HOST-C-03");
-}
-
-Finding check_workspace(const Extents& extents, const void* workspace, uint64_t bytes) {
-    const ByteSpan span{true, 0, static_cast<int64_t>(bytes)};
-    for (const Extent& input : extents.inputs) {
-        if (overlap(span, workspace, input.span, input.address)) return not_apart("workspace", input_name(input));
+Regions regions_of(const Case& c) {
+    Regions regions;
+    for (const Touched& t : touched_inputs(c)) {
+        add_region(regions.inputs, kInputNames[t.index], t.index, *t.tensor, c.call.is_sketch, t.member);
     }
-    for (const Extent& out : extents.outputs) {
-        if (overlap(span, workspace, out.span, out.address)) return not_apart("workspace", kOutputNames[out.index]);
+    for (const Touched& t : touched_outputs(c)) {
+        add_region(regions.outputs, kOutputNames[t.index], t.index, *t.tensor, c.call.is_sketch);
     }
-    return {};
+    return regions;
 }
 
 const Group<Case> kMemoryRules{kRules, std::size(kRules)};

@@ -9,8 +9,9 @@
 namespace acl_attn::ops::fia {
 namespace {
 
+constexpr float kOne = 1.0f;  // the scale of quantised outputs that are all zeros, which need none
+
 engine::Operands operands_of(const Addresses& a) {
-    static constexpr float kOne = 1.0f;  // for quantised outputs that are all zeros, which need no scale
     engine::Operands o;
     o.query = a.inputs[kQuery];
     o.key = a.key.data();
@@ -36,13 +37,16 @@ engine::Operands operands_of(const Addresses& a) {
     o.deq_scale1 = a.inputs[kDeqScale1];
     o.quant_scale1 = a.inputs[kQuantScale1];
     o.deq_scale2 = a.inputs[kDeqScale2];
+    o.ranges = a.ranges.empty() ? nullptr : &a.ranges;
     return o;
 }
 
 class AttentionTask final : public runtime::Task {
 public:
     AttentionTask(std::shared_ptr<const Planned> planned, const Addresses& addresses, void* workspace)
-        : planned_(std::move(planned)), addresses_(addresses), workspace_(workspace) {}
+        : planned_(std::move(planned)), addresses_(addresses), workspace_(workspace) {
+        if (!addresses_.ranges.empty()) addresses_.ranges.push_back({&kOne, sizeof kOne, "a scale of 1", false});
+    }
 
     runtime::TaskResult run() noexcept override {
         if (planned_->attention == nullptr) return {};
@@ -81,6 +85,9 @@ private:
             engine::Operands operands = operands_of(addresses_);
             const std::vector<uint8_t> mask = expand(planned_->tree, planned_->facts.problem, operands.mask);
             operands.mask = mask.data();
+            engine::MemoryRanges ranges = addresses_.ranges;
+            ranges.push_back({mask.data(), mask.size(), "the expanded tree mask", false});
+            if (operands.ranges != nullptr) operands.ranges = &ranges;
             return report(planned_->attention->run(operands, workspace_));
         } catch (...) {
             return out_of_memory();
@@ -118,7 +125,7 @@ private:
     }
 
     std::shared_ptr<const Planned> planned_;
-    const Addresses addresses_;
+    Addresses addresses_;
     void* workspace_;
 };
 

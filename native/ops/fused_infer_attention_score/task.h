@@ -32,6 +32,7 @@ struct Addresses {
     const void* inputs[kInputCount] = {};
     std::vector<const void*> key, value;
     void* outputs[kOutputCount] = {};
+    engine::MemoryRanges ranges;  // of all tensors, where the target watches accesses; else empty
 };
 
 std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,

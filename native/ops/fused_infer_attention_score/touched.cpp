@@ -4,9 +4,7 @@
 
 namespace acl_attn::ops::fia {
 
-std::string Touched::input_name() const {
-    return member < 0 ? std::string(kInputNames[index]) : text(kInputNames[index], "[", member, "]");
-}
+std::string Touched::input_name() const { return member_name(kInputNames[index], member); }
 
 std::vector<Touched> touched_inputs(const Case& c) {
     const bool paged = c.storage == Storage::paged;

@@ -75,15 +75,6 @@ aclnnStatus metadata_entry(
     int64_t cmpMaskModeOptional, int64_t oriWinLeftOptional, int64_t oriWinRightOptional, char* layoutQOptional,
     char* layoutKvOptional, bool hasOriKvOptional, bool hasCmpKvOptional, const aclTensor* metaData,
     uint64_t* workspaceSize, aclOpExecutor** executor) noexcept {
-    // What has no influence on the list.
-    static_cast<void>(headDim);
-    static_cast<void>(maxSeqlenKvOptional);
-    static_cast<void>(oriTopKOptional);
-    static_cast<void>(kvQuantMode);
-    static_cast<void>(tileSizeOptional);
-    static_cast<void>(ropeHeadDimOptional);
-    static_cast<void>(cmpMaskModeOptional);
-    static_cast<void>(oriWinRightOptional);
     return guarded(entry.api, ACLNN_ERR_INNER_CREATE_EXECUTOR, ACLNN_ERR_INNER, [&] {
         MetadataCall call;
         call.op = kOperator;
@@ -105,6 +96,8 @@ aclnnStatus metadata_entry(
         call.cmp_mask_mode = 3;
         call.ori_win_left = oriWinLeftOptional;
         call.ori_win_right = 0;
+        call.idle = {headDim,          maxSeqlenKvOptional, oriTopKOptional,     kvQuantMode,
+                     tileSizeOptional, ropeHeadDimOptional, cmpMaskModeOptional, oriWinRightOptional};
         call.layout_q = layoutQOptional;
         call.layout_kv = layoutKvOptional;
         call.has_ori_kv = hasOriKvOptional;

@@ -72,6 +72,26 @@ Finding compression_in_range(const Case& c) {
     return invalid("cmpTopK", "0 or more with hasCmpKv", text(c.call.cmp_topk));
 }
 
+// The products do not look at what has no influence; here numbers that cannot mean anything are a mistake worth naming.
+Finding idle_in_range(const Case& c) {
+    const MetadataCall::Idle& idle = c.call.idle;
+    const struct {
+        const char* name;
+        int64_t value, least;
+    } numbers[] = {{"headDim", idle.head_dim, 0},
+                   {"maxSeqlenKv", idle.max_seqlen_kv, 0},
+                   {"oriTopK", idle.ori_topk, 0},
+                   {"kvQuantMode", idle.kv_quant_mode, 0},
+                   {"tileSize", idle.tile_size, 0},
+                   {"ropeHeadDim", idle.rope_head_dim, 0},
+                   {"cmpMaskMode", idle.cmp_mask_mode, 0},
+                   {"oriWinRight", idle.ori_win_right, -1}};
+    for (const auto& [name, value, least] : numbers) {
+        if (value < least || value > INT32_MAX) return invalid(name, text(least, " to 2147483647"), text(value));
+    }
+    return {};
+}
+
 // Lengths that are read must be there; which of several numbers of sequences is right, the vendor does not ask.
 Finding lengths_cover_batch(const Case& c) {
     if (Finding finding = are_int_vectors(c, {kCuSeqlensQ, kSequsedQ, kSequsedOriKv})) return finding;
@@ -105,6 +125,8 @@ constexpr Rule<Case> kRules[] = {
      "4 or 128, cmpTopK 0, 512 or 1024 with hasCmpKv", Known::tensors},
     {"HOST-S-51", Tier::cross, compression_in_range, kHostOnly, "cmpRatio",
      "1 or more, cmpTopK 0 or more with hasCmpKv", Known::tensors},
+    {"HOST-S-59", Tier::cross, idle_in_range, kHostOnly, "oriTopK",
+     "0 to 2147483647, like all numbers without influence", Known::tensors},
     {"HOST-C-51", Tier::consistency, lengths_cover_batch, kEverywhere, "sequsedKv",
      "INT32, an entry for each sequence"},
     {"HOST-C-57", Tier::consistency, metadata_output_typed, kEverywhere, "metaData", "INT32, (1024)"},

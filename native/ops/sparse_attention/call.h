@@ -75,6 +75,18 @@ struct MetadataCall {
     const char* layout_kv = nullptr;
     bool has_ori_kv = true;
     bool has_cmp_kv = true;
+
+    // What kv_quant_sparse_attn_sharedkv is given, and what has no influence on the list.
+    struct Idle {
+        int64_t head_dim = 512;
+        int64_t max_seqlen_kv = 0;
+        int64_t ori_topk = 0;
+        int64_t kv_quant_mode = 1;
+        int64_t tile_size = 0;
+        int64_t rope_head_dim = 0;
+        int64_t cmp_mask_mode = 3;
+        int64_t ori_win_right = 0;
+    } idle;
 };
 
 void resolve(MetadataCall& call);

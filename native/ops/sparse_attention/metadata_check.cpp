@@ -26,11 +26,7 @@ int first_difference(const Planned& planned, const std::vector<TaskSequence>& se
 
 Finding check_against_list(const Planned& planned, const std::vector<SequenceLengths>& lengths,
                            const int32_t* ori_topk, const int32_t* cmp_topk, const uint32_t* words) {
-    std::vector<TaskSequence> sequences;
-    for (size_t b = 0; b < lengths.size(); ++b) {
-        sequences.push_back(
-            task_sequence(lengths[b], planned.layout_q, static_cast<int64_t>(b), ori_topk, cmp_topk));
-    }
+    std::vector<TaskSequence> sequences = task_sequences(planned, lengths, ori_topk, cmp_topk);
     std::vector<uint32_t> wanted(kMetadataWords);
     const int word = first_difference(planned, sequences, words, wanted);
     if (word == kTaskWords) return {};

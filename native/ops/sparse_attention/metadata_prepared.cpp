@@ -34,10 +34,10 @@ public:
 
     // Addresses may have been changed since the rules looked at them.
     std::unique_ptr<runtime::Task> bind(void*) const override {
-        if (Finding finding = named(check_addresses(regions_), "HOST-C-52")) {
+        if (Finding finding = named(check_addresses(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-52")) {
             return make_failure(std::move(finding));
         }
-        if (Finding finding = named(check_apart(regions_), "HOST-C-53")) {
+        if (Finding finding = named(check_apart(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-53")) {
             return make_failure(std::move(finding));
         }
         return make_metadata_task(plan_, addresses_);

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "ops/sparse_attention/lengths.h"
-#include "ops/sparse_attention/memory.h"
+#include "ops/regions.h"
 #include "ops/sparse_attention/metadata_case.h"
 #include "ops/sparse_attention/task_list.h"
 #include "runtime/stream.h"

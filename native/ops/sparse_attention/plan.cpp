@@ -144,7 +144,7 @@ int64_t first_row(const Segment& q, Layout layout_q, int64_t sequence) {
 
 }  // namespace
 
-std::shared_ptr<const Planned> make_plan(const Case& c, const PlanningDevice& device) {
+std::shared_ptr<Planned> make_plan(const Case& c, const PlanningDevice& device) {
     auto planned = std::make_shared<Planned>();
     planned->op = c.op();
     planned->layout_q = c.layout_q;
@@ -162,7 +162,6 @@ std::shared_ptr<const Planned> make_plan(const Case& c, const PlanningDevice& de
     }
     planned->ori_table_columns = extent(c.ori.table, 1);
     planned->cmp_table_columns = extent(c.cmp.table, 1);
-    if (!c.q->is_empty()) planned->attention = engine::SparseAttention::plan(planned->problem);
     return planned;
 }
 
@@ -202,6 +201,15 @@ TaskSequence task_sequence(const SequenceLengths& lengths, Layout layout_q, int6
             lengths.residual,
             ori_topk == nullptr ? nullptr : ori_topk + row,
             cmp_topk == nullptr ? nullptr : cmp_topk + row};
+}
+
+std::vector<TaskSequence> task_sequences(const Planned& planned, const std::vector<SequenceLengths>& lengths,
+                                         const int32_t* ori_topk, const int32_t* cmp_topk) {
+    std::vector<TaskSequence> sequences;
+    for (size_t b = 0; b < lengths.size(); ++b) {
+        sequences.push_back(task_sequence(lengths[b], planned.layout_q, static_cast<int64_t>(b), ori_topk, cmp_topk));
+    }
+    return sequences;
 }
 
 std::string describe(const Planned& planned) {

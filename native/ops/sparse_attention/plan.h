@@ -31,7 +31,8 @@ struct Planned {
     int64_t cmp_table_columns = 0;
 };
 
-std::shared_ptr<const Planned> make_plan(const Case& subject, const PlanningDevice& device);
+// All but the attention.
+std::shared_ptr<Planned> make_plan(const Case& subject, const PlanningDevice& device);
 
 // The sequences of a run whose lengths have been read.
 std::vector<engine::SparseSequence> place_sequences(const Planned& planned,
@@ -40,6 +41,9 @@ std::vector<engine::SparseSequence> place_sequences(const Planned& planned,
 // What the planner knows of a sequence; lists' lengths, if any, are those of all query rows.
 TaskSequence task_sequence(const SequenceLengths& lengths, Layout layout_q, int64_t sequence, const int32_t* ori_topk,
                            const int32_t* cmp_topk);
+
+std::vector<TaskSequence> task_sequences(const Planned& planned, const std::vector<SequenceLengths>& lengths,
+                                         const int32_t* ori_topk, const int32_t* cmp_topk);
 
 // Several lines for people.
 std::string describe(const Planned& planned);

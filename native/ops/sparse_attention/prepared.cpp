@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "ops/compute.h"
 #include "ops/place.h"
 #include "ops/rule.h"
 #include "ops/sparse_attention/task.h"
@@ -29,17 +30,20 @@ public:
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
         if (was_retargeted_) {
-            if (Finding finding = named(check_addresses(regions_), "HOST-C-52")) {
+            if (Finding finding = named(check_addresses(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-52")) {
                 return make_failure(std::move(finding));
             }
-            if (Finding finding = named(check_apart(regions_), "HOST-C-53")) {
+            if (Finding finding = named(check_apart(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-53")) {
                 return make_failure(std::move(finding));
             }
         }
-        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes())) {
+        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes(), ACLNN_ERR_PARAM_INVALID)) {
             return make_failure(std::move(finding));
         }
-        return make_task(planned_, addresses_, workspace);
+        if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);
+        Addresses watched = addresses_;
+        watched.ranges = ranges_of(regions_);
+        return make_task(planned_, watched, workspace);
     }
 
     bool set_address(meta::Side side, size_t ir_index, int64_t member, void* address) override {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "meta/executor.h"
-#include "ops/sparse_attention/memory.h"
+#include "ops/regions.h"
 #include "ops/sparse_attention/plan.h"
 
 namespace acl_attn::ops::sparse {

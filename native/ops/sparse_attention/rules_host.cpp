@@ -69,8 +69,8 @@ Finding strides_fit(const Case& c) {
     });
 }
 
-Finding addresses_fit(const Case& c) { return check_addresses(regions_of(c)); }
-Finding outputs_apart(const Case& c) { return check_apart(regions_of(c)); }
+Finding addresses_fit(const Case& c) { return check_addresses(regions_of(c), ACLNN_ERR_PARAM_INVALID); }
+Finding outputs_apart(const Case& c) { return check_apart(regions_of(c), ACLNN_ERR_PARAM_INVALID); }
 
 constexpr Rule<Case> kRules[] = {
     {"HOST-S-51", Tier::single, ratio_positive, kHostOnly, "cmpRatio", "at least 1"},

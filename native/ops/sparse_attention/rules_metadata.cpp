@@ -30,8 +30,8 @@ Finding all_dense(const MetadataCase& c) {
     return dense("metaData", *c.metadata);
 }
 
-Finding addresses_fit(const MetadataCase& c) { return check_addresses(regions_of(c)); }
-Finding outputs_apart(const MetadataCase& c) { return check_apart(regions_of(c)); }
+Finding addresses_fit(const MetadataCase& c) { return check_addresses(regions_of(c), ACLNN_ERR_PARAM_INVALID); }
+Finding outputs_apart(const MetadataCase& c) { return check_apart(regions_of(c), ACLNN_ERR_PARAM_INVALID); }
 
 constexpr Rule<MetadataCase> kRules[] = {
     {"HOST-S-54", Tier::single, batch_in_range, kEverywhere, "batchSize", "at most 65536 sequences"},

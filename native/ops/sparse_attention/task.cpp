@@ -7,6 +7,7 @@
 #include "ops/sparse_attention/faults.h"
 #include "ops/sparse_attention/metadata_check.h"
 #include "ops/sparse_attention/result.h"
+#include "ops/sparse_attention/task_shares.h"
 
 namespace acl_attn::ops::sparse {
 namespace {
@@ -27,6 +28,7 @@ engine::SparseOperands operands_of(const Addresses& a) {
     o.sinks = static_cast<const float*>(a.inputs[kSinks]);
     o.out = a.outputs[kAttnOut];
     o.lse = static_cast<float*>(a.outputs[kSoftmaxLse]);
+    o.ranges = a.ranges.empty() ? nullptr : &a.ranges;
     return o;
 }
 
@@ -52,18 +54,31 @@ public:
     }
 
 private:
-    Finding compute() const {
+    runtime::TaskResult compute() const {
         const Addresses& a = addresses_;
+        const uint32_t* words = static_cast<const uint32_t*>(a.inputs[kMetadata]);
         std::vector<SequenceLengths> lengths;
-        if (Finding finding = read_lengths(with_addresses(planned_->lengths, a), lengths)) return finding;
-        if (Finding finding = check_metadata(*planned_, lengths, ints(a, kOriTopkLength), ints(a, kCmpTopkLength),
-                                             static_cast<const uint32_t*>(a.inputs[kMetadata]))) {
-            return finding;
+        if (Finding finding = read_lengths(with_addresses(planned_->lengths, a), lengths)) return result_of(finding);
+        if (Finding finding =
+                check_metadata(*planned_, lengths, ints(a, kOriTopkLength), ints(a, kCmpTopkLength), words)) {
+            return result_of(finding);
         }
         const std::vector<engine::SparseSequence> sequences = place_sequences(*planned_, lengths);
-        const engine::SparseFault fault = planned_->attention->run(
-            operands_of(a), sequences.data(), static_cast<int64_t>(sequences.size()), workspace_);
-        return fault.found() ? finding_of(*planned_, sequences, fault) : Finding{};
+        engine::SparseOperands operands = operands_of(a);
+        engine::SparseShares shares;
+        if (planned_->attention->cores() == planned_->tasks.cores.cube) {  // the list is for this chip
+            shares = read_shares(planned_->tasks,
+                                 task_sequences(*planned_, lengths, operands.ori_topk_length, operands.cmp_topk_length),
+                                 words);
+            operands.shares = &shares;
+        }
+        const engine::SparseFault fault =
+            planned_->attention->run(operands, sequences.data(), static_cast<int64_t>(sequences.size()), workspace_);
+        if (fault.found()) return result_of(finding_of(*planned_, sequences, fault));
+        runtime::TaskResult result;
+        if (fault.failed) result.code = ACLNN_ERR_INNER;
+        result.message = fault.failure;
+        return result;
     }
 
     std::shared_ptr<const Planned> planned_;

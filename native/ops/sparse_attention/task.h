@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "ops/sparse_attention/memory.h"
+#include "ops/regions.h"
 #include "ops/sparse_attention/plan.h"
 #include "runtime/stream.h"
 
@@ -16,6 +16,7 @@ namespace acl_attn::ops::sparse {
 struct Addresses {
     const void* inputs[kInputCount] = {};
     void* outputs[kOutputCount] = {};
+    engine::MemoryRanges ranges;  // of all tensors, where the target watches accesses; else empty
 };
 
 std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,

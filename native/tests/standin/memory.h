@@ -45,6 +45,12 @@ public:
         return is_device(address) && live_.erase(real) != 0 ? reinterpret_cast<void*>(real) : nullptr;
     }
 
+    template <typename Visit>
+    void each(Visit visit) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (const auto& [real, bytes] : live_) visit(reinterpret_cast<void*>(real), bytes);
+    }
+
 private:
     static uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 

@@ -232,6 +232,12 @@ const std::unordered_map<std::string, void*>& own() {
 }  // namespace
 }  // namespace standin
 
+void* standin_real_address(const void* address) { return standin::memory.find(address); }
+
+void standin_each_allocation(void (*visit)(void* real, size_t bytes, void* data), void* data) {
+    standin::memory.each([&](void* real, size_t bytes) { visit(real, bytes, data); });
+}
+
 void* standin_find(const char* name) {
     if (void* fault = standin::fault_of(name)) return fault;
     const auto found = standin::own().find(name);

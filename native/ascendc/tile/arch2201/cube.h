@@ -46,25 +46,46 @@ __aicore__ inline void L1ToL0B(const AscendC::LocalTensor<T>& to, const AscendC:
     }
 }
 
+// 8 bits: squares of 32 x 32, of two fractals each. `rows_pad` is a multiple of 32.
+__aicore__ inline void LoadSquaresTransposed(const AscendC::LocalTensor<int8_t>& to,
+                                             const AscendC::LocalTensor<int8_t>& tile, int32_t k, int32_t n0,
+                                             int32_t n, int32_t rows_pad) {
+    constexpr int32_t kSide = 32;
+    const int32_t columns = RoundUp(n, kSide) / kSide;
+    AscendC::LoadData2dTransposeParams load;
+    load.repeatTimes = static_cast<uint8_t>(columns);
+    load.srcStride = static_cast<uint16_t>(rows_pad / kSide);
+    load.dstGap = 1;  // the square's second fractal
+    load.dstFracGap = 0;
+    for (int32_t k1 = 0; k1 < RoundUp(k, kSide) / kSide; ++k1) {
+        load.startIndex = static_cast<uint16_t>(k1);
+        AscendC::LoadDataWithTranspose(to[k1 * columns * kSide * kSide], tile[n0 * rows_pad], load);
+    }
+}
+
 // The right operand of A * B: B's rows 0 .. k - 1, columns n0 .. n0 + n - 1, each fractal transposed on the way.
 template <class T>
 __aicore__ inline void L1ToL0BTransposed(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& tile,
                                          int32_t k, int32_t n0, int32_t n, int32_t rows_pad) {
-    static_assert(sizeof(T) == 2, "2D loads transpose 16-bit fractals");
-    const int32_t groups = RoundUp(n, kFractalRows) / kFractalRows;
-    AscendC::LoadData2DParams load;
-    load.repeatTimes = static_cast<uint8_t>(groups);
-    load.srcStride = static_cast<uint16_t>(rows_pad / kFractalRows);
-    load.dstGap = 0;
-    load.ifTranspose = true;
-    for (int32_t k1 = 0; k1 < RoundUp(k, kFractalRows) / kFractalRows; ++k1) {
-        load.startIndex = static_cast<uint16_t>(k1);
-        AscendC::LoadData(to[k1 * groups * kFractalRows * kFractalRows], tile[n0 * rows_pad], load);
+    if constexpr (sizeof(T) == 1) {
+        LoadSquaresTransposed(to, tile, k, n0, n, rows_pad);
+    } else {
+        const int32_t groups = RoundUp(n, kFractalRows) / kFractalRows;
+        AscendC::LoadData2DParams load;
+        load.repeatTimes = static_cast<uint8_t>(groups);
+        load.srcStride = static_cast<uint16_t>(rows_pad / kFractalRows);
+        load.dstGap = 0;
+        load.ifTranspose = true;
+        for (int32_t k1 = 0; k1 < RoundUp(k, kFractalRows) / kFractalRows; ++k1) {
+            load.startIndex = static_cast<uint16_t>(k1);
+            AscendC::LoadData(to[k1 * groups * kFractalRows * kFractalRows], tile[n0 * rows_pad], load);
+        }
     }
 }
 
-// An L0C tile of RoundUp(m, 16) rows becomes row-major, rows `ld` apart.
-__aicore__ inline void L0cToGm(const AscendC::GlobalTensor<float>& to, const AscendC::LocalTensor<float>& from,
+// An L0C tile of RoundUp(m, 16) rows becomes row-major, rows `ld` apart. T: float or int32_t.
+template <class T>
+__aicore__ inline void L0cToGm(const AscendC::GlobalTensor<T>& to, const AscendC::LocalTensor<T>& from,
                                int32_t m, int32_t n, int32_t ld) {
     AscendC::FixpipeParamsV220 fix;
     fix.nSize = static_cast<uint16_t>(n);
@@ -76,7 +97,7 @@ __aicore__ inline void L0cToGm(const AscendC::GlobalTensor<float>& to, const Asc
     fix.dstNdStride = 0;
     fix.quantPre = QuantMode_t::NoQuant;
     fix.unitFlag = 0;
-    AscendC::Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(to, from, fix);
+    AscendC::Fixpipe<T, T, AscendC::CFG_ROW_MAJOR>(to, from, fix);
 }
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

@@ -15,15 +15,9 @@ template <int32_t kKeys, int32_t kRowsPad, class T>
 __aicore__ inline void SoftmaxTile(const AscendC::LocalTensor<T>& probs, const FloatTile& scores,
                                    const SoftmaxState& state, int32_t rows) {
     RowMax(state.fresh, scores, state.scratch, rows, kKeys, kKeys);
-    VecMax(state.fresh, state.fresh, state.largest, rows);
-    VecSub(state.alpha, state.largest, state.fresh, rows);
-    VecExp(state.alpha, state.alpha, rows);
-    VecAdds(state.largest, state.fresh, 0.0f, rows);
+    TakeLargest(state, rows);
     RowBroadcast(state.broadcast, state.largest, rows);
-    ByRow<RowOperation::subtract>(scores, state.broadcast, rows, kKeys, kKeys);
-    VecExp(scores, scores, rows * kKeys);
-    VecMul(state.sum, state.sum, state.alpha, rows);
-    RowSum(state.fresh, scores, state.scratch, rows, kKeys, kKeys);
+    Exponentials<kKeys>(scores, state, rows);
     VecAdd(state.sum, state.sum, state.fresh, rows);
     VecCast(probs, scores, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(rows * kKeys));
 }

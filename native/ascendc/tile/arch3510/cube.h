@@ -44,18 +44,21 @@ __aicore__ inline void L1ToL0B(const AscendC::LocalTensor<T>& to, const AscendC:
     L1ToL0<false>(to, tile, n, k0, k, rows_pad, RoundUp(n, kFractalRows) / kFractalRows);
 }
 
-// The right operand of A * B: B's rows 0 .. k - 1, columns n0 .. n0 + n - 1, each fractal transposed on the way.
+// The right operand of A * B: B's rows 0 .. k - 1, columns n0 .. n0 + n - 1, each fractal transposed on the way, 8-bit
+// ones in pairs of fractal rows.
 template <class T>
 __aicore__ inline void L1ToL0BTransposed(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& tile,
                                          int32_t k, int32_t n0, int32_t n, int32_t rows_pad) {
-    static_assert(sizeof(T) == 2, "8-bit fractals transpose in pairs of rows, which this does not see to");
-    L1ToL0<true>(to, tile, k, n0, n, rows_pad, RoundUp(n, kFractalRows) / kFractalRows);
+    const int32_t rows = sizeof(T) == 1 ? RoundUp(k, 2 * kFractalRows) : k;
+    const int32_t columns = RoundUp(RoundUp(n, kTransposedColumns<T>), kFractalRows);
+    L1ToL0<true>(to, tile, rows, n0, n, rows_pad, columns / kFractalRows);
 }
 
 // An L0C tile of RoundUp(m, 16) rows becomes row-major in UB, rows `ld` apart: the first half of the rows (m rounded up
 // to even) in vector core 0, the others in vector core 1, at the same address. Columns are rounded up to 8: what is
-// written beyond n has no defined content.
-__aicore__ inline void L0cToUb(const AscendC::LocalTensor<float>& to, const AscendC::LocalTensor<float>& from,
+// written beyond n has no defined content. T: float or int32_t.
+template <class T>
+__aicore__ inline void L0cToUb(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& from,
                                int32_t m, int32_t n, int32_t ld) {
     AscendC::FixpipeParamsArch3510<AscendC::CO2Layout::ROW_MAJOR> fix;
     fix.nSize = static_cast<uint16_t>(RoundUp(n, kFloatsPerBlock));
@@ -68,7 +71,7 @@ __aicore__ inline void L0cToUb(const AscendC::LocalTensor<float>& to, const Asce
     fix.params.ndNum = 1;
     fix.params.srcNdStride = 0;
     fix.params.dstNdStride = 0;
-    AscendC::Fixpipe<float, float, kRowsToUb>(to, from, fix);
+    AscendC::Fixpipe<T, T, kRowsToUb>(to, from, fix);
 }
 
 // Rows 0 .. rows - 1 of an NZ tile in UB with `from_rows_pad` rows become rows first .. of one in L1 with `rows_pad`
@@ -82,6 +85,21 @@ __aicore__ inline void UbToL1(const AscendC::LocalTensor<T>& tile, const AscendC
     copy.srcGap = static_cast<uint16_t>(from_rows_pad - rows);
     copy.dstGap = static_cast<uint16_t>(rows_pad - rows);
     AscendC::DataCopy(tile[first * kPerBlock<T>], from, copy);
+}
+
+// The same from a tile whose rows lie behind one another. `columns` is a multiple of 32 bytes.
+template <class T>
+__aicore__ inline void UbRowsToL1(const AscendC::LocalTensor<T>& tile, const AscendC::LocalTensor<T>& from,
+                                  int32_t rows, int32_t columns, int32_t first, int32_t rows_pad) {
+    const int32_t groups = columns / kPerBlock<T>;
+    AscendC::DataCopyParams copy;
+    copy.blockCount = static_cast<uint16_t>(rows);
+    copy.blockLen = 1;
+    copy.srcGap = static_cast<uint16_t>(groups - 1);
+    copy.dstGap = 0;
+    for (int32_t group = 0; group < groups; ++group) {
+        AscendC::DataCopy(tile[(group * rows_pad + first) * kPerBlock<T>], from[group * kPerBlock<T>], copy);
+    }
 }
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

@@ -54,8 +54,8 @@ __aicore__ inline void GroupsToL1Nz(const AscendC::LocalTensor<T>& tile, const A
 
 // c = a * b, or c += a * b. Rows and columns that pad fractals have no defined content afterwards. One row alone would
 // make the cube read A as a plain vector, so it computes 16 then.
-template <class T>
-__aicore__ inline void MmadTile(const AscendC::LocalTensor<float>& c, const AscendC::LocalTensor<T>& a,
+template <class C, class T>
+__aicore__ inline void MmadTile(const AscendC::LocalTensor<C>& c, const AscendC::LocalTensor<T>& a,
                                 const AscendC::LocalTensor<T>& b, int32_t m, int32_t n, int32_t k, bool starts) {
     AscendC::MmadParams product;
     product.m = static_cast<uint16_t>(m == 1 ? kFractalRows : m);

@@ -16,6 +16,14 @@ __aicore__ inline void Clamp(const FloatTile& tile, float lowest, float largest,
 }
 
 constexpr int32_t kNarrowStep = 4096;
+constexpr float kLargestHalf = 65504.0f;
+
+// fp32 numbers become fp16 numbers, still as fp32. `halves`: room for them.
+__aicore__ inline void RoundToHalf(const FloatTile& to, const FloatTile& from, const AscendC::LocalTensor<half>& halves,
+                                   int32_t count) {
+    VecCast(halves, from, AscendC::RoundMode::CAST_RINT, static_cast<uint32_t>(count));
+    VecCast(to, halves, AscendC::RoundMode::CAST_NONE, static_cast<uint32_t>(count));
+}
 
 // half or bfloat16_t. `room`: the address in UB of room for kNarrowStep numbers of 16 bits, which some types need.
 template <class T>

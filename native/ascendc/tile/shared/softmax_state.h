@@ -18,5 +18,23 @@ struct SoftmaxState {
     FloatTile scratch;    // room for 64 numbers a row
 };
 
+// In memory form, with the largest score of each row of a tile in `fresh`: that becomes the maximum.
+__aicore__ inline void TakeLargest(const SoftmaxState& state, int32_t rows) {
+    VecMax(state.fresh, state.fresh, state.largest, rows);
+    VecSub(state.alpha, state.largest, state.fresh, rows);
+    VecExp(state.alpha, state.alpha, rows);
+    VecAdds(state.largest, state.fresh, 0.0f, rows);
+}
+
+// Then scores become exp(score - the row's number in `broadcast`), whose sums are in `fresh` afterwards; the sum so far
+// is taken under the new maximum.
+template <int32_t kKeys>
+__aicore__ inline void Exponentials(const FloatTile& scores, const SoftmaxState& state, int32_t rows) {
+    ByRow<RowOperation::subtract>(scores, state.broadcast, rows, kKeys, kKeys);
+    VecExp(scores, scores, rows * kKeys);
+    VecMul(state.sum, state.sum, state.alpha, rows);
+    RowSum(state.fresh, scores, state.scratch, rows, kKeys, kKeys);
+}
+
 }  // namespace ACL_ATTN_KERNEL_ARCH
 }  // namespace acl_attn::ascendc

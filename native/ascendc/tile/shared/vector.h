@@ -209,17 +209,21 @@ __aicore__ inline void AddTile(const FloatTile& to, const FloatTile& from, int32
     VectorBarrier();
 }
 
+// Of 64 columns, those whose bit is 1 become `value`. Without a barrier: of many, only the last needs one.
+__aicore__ inline void FillLanes(const FloatTile& tile, float value, int32_t rows, uint64_t lanes, int32_t ld) {
+    uint64_t mask[2] = {lanes, 0};
+    AscendC::Duplicate(tile, value, mask, static_cast<uint8_t>(rows), 1, static_cast<uint8_t>(ld / kFloatsPerBlock));
+}
+
 // Columns begin .. end - 1 of `rows` rows become `value`. Any column: vectors are addressed whole, lanes chosen by
-// mask. Without a barrier: of many, only the last needs one.
+// mask. Without a barrier.
 __aicore__ inline void FillColumns(const FloatTile& tile, float value, int32_t rows, int32_t begin, int32_t end,
                                    int32_t ld) {
     for (int32_t c = begin / kFloatsPerVector * kFloatsPerVector; c < end; c += kFloatsPerVector) {
         const int32_t first = Max(begin - c, 0);
         const int32_t count = Min(end - c, kFloatsPerVector) - first;
         const uint64_t ones = count == kFloatsPerVector ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
-        uint64_t mask[2] = {ones << first, 0};
-        AscendC::Duplicate(tile[c], value, mask, static_cast<uint8_t>(rows), 1,
-                           static_cast<uint8_t>(ld / kFloatsPerBlock));
+        FillLanes(tile[c], value, rows, ones << first, ld);
     }
 }
 

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "ops/finding.h"
+
+namespace acl_attn::ops::compute {
+
+// The refusal of what no kernel is compiled for.
+inline Finding lacking(const std::string& feature) {
+    return named(violated("the call", "what a kernel is compiled for", text("no kernel instantiation serves ", feature),
+                          "not supported yet; the host target computes it"),
+                 "HOST-X-01");
+}
+
+}  // namespace acl_attn::ops::compute

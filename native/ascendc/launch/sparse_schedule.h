@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cuts a sparse call into items and gives them to AI cores. How the rows of a sequence are cut depends on that sequence
+// alone, so a result depends neither on its batch neighbours nor on the cores; a task list only says which core an
+// item goes to.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ascendc/launch/chip.h"
+#include "ascendc/sparse_attention/params.h"
+#include "engine/sparse.h"
+
+namespace acl_attn::ascendc {
+
+struct SparseSchedule {
+    std::vector<int64_t> items;       // [][kSparseItemWords], core by core
+    std::vector<int64_t> core_items;  // [cores + 1]
+    std::vector<int64_t> merges;      // [][kMergeWords]
+    std::vector<int64_t> clears;      // sequences
+    int64_t partial_rows = 0;
+    int32_t cores = 0;                // 0: there is nothing to do
+    bool is_by_shares = false;
+
+    int64_t item_count() const { return static_cast<int64_t>(items.size()) / kSparseItemWords; }
+    int64_t merge_count() const { return static_cast<int64_t>(merges.size()) / kMergeWords; }
+};
+
+// What no schedule of the problem exceeds, whatever the lengths.
+struct SparseScheduleBounds {
+    int64_t items = 0;
+    int64_t merges = 0;
+    int64_t partial_rows = 0;
+};
+SparseScheduleBounds bounds_of(const engine::SparseProblem& problem);
+
+// `shares` are followed if they are for no more cores than the chip has. May throw bad_alloc.
+SparseSchedule make_schedule(const engine::SparseProblem& problem, const engine::SparseSequence* sequences,
+                             int64_t count, const engine::SparseShares* shares, const Chip& chip);
+
+}  // namespace acl_attn::ascendc

@@ -1,0 +1,2 @@
+# SPDX-FileCopyrightText: The acl_attn authors
+# SPDX-License-Identifier: Apache-2.0
