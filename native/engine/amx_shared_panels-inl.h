@@ -50,13 +50,17 @@ public:
         for (int k = first(); k < round_up(end, Operand::kKeys); k += Operand::kKeys) {
             const int from = k > begin ? k : begin, to = k + Operand::kKeys < end ? k + Operand::kKeys : end;
             make(from, to);
-            if (copy_rows(keys, k)) {
-                set_rows_aside(keys, values, from, to);
-            } else {
-                if (exceptional) mark_ordinary(from, to);
-                for (int i = k; i < k + Operand::kKeys; i++) values[i] = row(i);
+            copy_rows(keys, k);
+            for (int i = k; i < k + Operand::kKeys; i++) values[i] = row(i);
+            const bool is_exceptional = pack_values(k, values);
+            if (is_exceptional) {
+                if (!exceptional) mark_ordinary(begin, from);
+                set_aside<T, true>(values, from, to, dim_, s_.zeros, s_.value_classes, s_.value_originals);
+                pack_values(k, values);
+            } else if (exceptional) {
+                mark_ordinary(from, to);
             }
-            for (int d = 0; d < dim_; d += kAmxDepth) pack_values(k, d, values + k);
+            exceptional |= is_exceptional;
         }
     }
 
@@ -69,54 +73,43 @@ public:
     static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kAmxColumns; }
 
 private:
-    // Of 32 rows; true if some are exceptional. Read one after another, as far ahead as the processor can, because rows
-    // of lists are scattered in memory: to ask for them earlier, beside products, takes from these the means to
-    // read the second-level cache, which costs as much as it brings.
-    __attribute__((noinline)) bool copy_rows(const void* const* rows, int k) const {
-        using Codes = typename T::WideCodes;
-        constexpr int kWide = static_cast<int>(sizeof(Codes) / sizeof(uint16_t));
-        Extremes<Codes> seen;
+    // 32 rows one after another, as far ahead as the processor can, because rows of lists are scattered in memory. Nothing
+    // else is done beside it: that would leave less room for reads under way. And to ask for the rows earlier,
+    // beside products, takes from these the means to read the second-level cache, which costs as much as it brings.
+    __attribute__((noinline)) void copy_rows(const void* const* rows, int k) const {
         for (int i = k; i < k + Operand::kKeys; i++) {
             const uint16_t* from = elements<T>(rows[i]);
             uint16_t* to = row(i);
             if (i + kSoon < kTileKeys) prefetch_to_l2(rows[i + kSoon]);
-            if (from == to) {
-                for (int d = 0; d < dim_; d += kWide) seen.add(load<Codes>(from + d));
-                continue;
-            }
-            for (int d = 0; d < dim_; d += kWide) {
-                const Codes codes = load<Codes>(from + d);
-                seen.add(codes);
-                store(to + d, codes);
-            }
+            if (from == to) continue;
+#pragma GCC unroll 8
+            for (int d = 0; d < dim_; d += 2 * kLanes) store(to + d, load<vu>(from + d));
         }
-        return classify<T, true>(seen) != kOrdinary;
     }
 
-    void set_rows_aside(const void* const* keys, const void** values, int from, int to) {
-        __builtin_memcpy(values + from, keys + from, sizeof *keys * static_cast<size_t>(to - from));
-        const int k = round_down(from, Operand::kKeys);
-        for (int i = k; i < from; i++) values[i] = s_.zeros;
-        for (int i = to; i < k + Operand::kKeys; i++) values[i] = s_.zeros;
-        set_aside<T, true>(values, from, to, dim_, s_.zeros, s_.value_classes, s_.value_originals);
-        if (!exceptional) mark_ordinary(begin, from);
-        exceptional = true;
-    }
     void mark_ordinary(int from, int to) const {
         if (from < to) __builtin_memset(s_.value_classes + from, kOrdinary, static_cast<size_t>(to - from));
     }
 
-    // 32 channels of 32 rows: 16 rows of two panels.
-    void pack_values(int k, int d, const void* const* values) const {
-        float* to = s_.value_panels + d / kAmxColumns * value_panel_size() + k / 2 * kAmxColumns;
-        for (int i = 0; i < kAmxRows; i++, to += kAmxColumns) {
-            const uint16_t *first = elements<T>(values[i]) + d, *second = elements<T>(values[i + kAmxRows]) + d;
-            for (int c = 0; c < kAmxColumns; c += kLanes) {
-                const vu low = load<vu>(first + 2 * c), high = load<vu>(second + 2 * c);
-                store(to + c, (low & 0xffffu) | high << 16);
-                store(to + value_panel_size() + c, low >> 16 | (high & 0xffff0000u));
+    // Of 32 rows; true if some are exceptional.
+    __attribute__((noinline)) bool pack_values(int k, const void* const* values) const {
+        using Codes = typename T::WideCodes;
+        Extremes<Codes> seen;
+        for (int d = 0; d < dim_; d += kAmxDepth) {
+            float* to = s_.value_panels + d / kAmxColumns * value_panel_size() + k / 2 * kAmxColumns;
+            for (int i = 0; i < kAmxRows; i++, to += kAmxColumns) {
+                const uint16_t* first = elements<T>(values[k + i]) + d;
+                const uint16_t* second = elements<T>(values[k + i + kAmxRows]) + d;
+                for (int c = 0; c < kAmxColumns; c += kLanes) {
+                    const vu low = load<vu>(first + 2 * c), high = load<vu>(second + 2 * c);
+                    store(to + c, (low & 0xffffu) | high << 16);
+                    store(to + value_panel_size() + c, low >> 16 | (high & 0xffff0000u));
+                    seen.add(reinterpret_cast<Codes>(low));
+                    seen.add(reinterpret_cast<Codes>(high));
+                }
             }
         }
+        return classify<T, true>(seen) != kOrdinary;
     }
 
     static constexpr int kSoon = 8;  // rows from now

@@ -14,11 +14,15 @@ namespace {
 // brought close.
 inline void unpack_rows(Dtype codes, int count, int known, const void** rows, uint16_t* memory) {
     constexpr formats::PackedRowLayout layout = formats::kPackedRow;
+    constexpr int kBurst = 16;
     constexpr int kSoon = 3;  // rows from now: what unpacks one fills the processor's window
     for (int i = 0; i < count; i++, memory += layout.scaled + formats::kPackedRope) {
         const uint8_t* row = static_cast<const uint8_t*>(rows[i]);
+        if (i % kBurst == 0) {
+            for (int next = i + kBurst; next < i + 2 * kBurst && next < known; next++) prefetch_to_l2(rows[next]);
+        }
         if (i + kSoon < known) {
-            for (int byte = 0; byte < layout.used; byte += 64) {
+            for (int byte = 64; byte < layout.used; byte += 64) {
                 prefetch_to_l1(static_cast<const uint8_t*>(rows[i + kSoon]) + byte);
             }
         }
