@@ -161,7 +161,7 @@ public:
     // Depends on threads, tiles and max_sequences; only if max_tokens is too small to give every thread work also on
     // how many rows a token may see.
     virtual size_t workspace_bytes() const = 0;
-    // That SparseOperands::shares can be for. 0: it is not looked at; threads take blocks as they come.
+    // Of those that SparseOperands::shares can be for at most. 0: it is not looked at; threads take blocks as they come.
     virtual int32_t cores() const { return 0; }
     // `count` sequences, which keep to the problem's bounds: the caller has checked. Computes on the calling thread and
     // the pool, allocates nothing, and returns when done. On a fault nothing was computed.

@@ -56,6 +56,7 @@ struct Traits {
     using Item = ascendc::Item;
     static constexpr bool kIsSparse = false;
     static constexpr ScaleType kSinkType = kIsSame<Out, half> ? ScaleType::f16 : ScaleType::bf16;
+    static constexpr int32_t kLead = 1;  // steps that vector cores make keys ahead
     static constexpr float kEmptyLse = __builtin_huge_valf();  // of a row that has seen no key
 
     // The part of the parameters that all kernels of attention have.
@@ -82,7 +83,6 @@ struct Traits {
     static constexpr int32_t kProbSlots = kProductSlots;  // signals.h: the order that one needs, the other can do with
     static constexpr int32_t kValueSlots = kValueIsKey ? 0 : kDimV <= 128 ? 2 : 1;
     static constexpr int32_t kKeySlots = kSize == TileSize::shared ? 3 : 2;
-    static constexpr int32_t kLead = 1;  // steps that vector cores make keys ahead
     static constexpr uint32_t kProbBytes = kRows * kKeys * sizeof(Element);
     static constexpr uint32_t kQueryBytes = kRows * kDim * sizeof(Element);
     static constexpr uint32_t kKeyBytes = kKeys * kDim * sizeof(Element);

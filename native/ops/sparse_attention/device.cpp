@@ -27,7 +27,8 @@ PlanningDevice planning_device(Profile profile) {
     device.is_batch_consistent = runtime::system_parameter(ACL_OPT_DETERMINISTIC, 0) == kStrictestLevel;
     const runtime::Soc& chip = runtime::soc();
     bool is_older = chip.architecture == kArchitectureOfA2;
-    if (chip.architecture == 0) {  // a processor
+    device.is_chip = chip.architecture != 0;
+    if (!device.is_chip) {  // a processor
         is_older = (kOlderBits & bit(profile)) != 0;
         device.cores = {std::clamp(device.cores.cube, 2, kMaxCubeCores),
                         std::clamp(device.cores.vector, 2, kMaxVectorCores)};

@@ -12,6 +12,7 @@ namespace acl_attn::ops::sparse {
 struct PlanningDevice {
     ChipFamily family = ChipFamily::a5;
     Cores cores;
+    bool is_chip = false;              // a chip by name; a host's cores are not those of the kernels
     bool is_batch_consistent = false;  // the strictest level of ACL_OPT_DETERMINISTIC
 };
 

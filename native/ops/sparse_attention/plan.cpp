@@ -152,6 +152,7 @@ std::shared_ptr<Planned> make_plan(const Case& c, const PlanningDevice& device) 
     planned->problem = problem_of(c);
     planned->lengths = sources_of(c);
     planned->tasks = tasks_of(c, device);
+    planned->follows_tasks = device.is_chip;
     if (!c.is_packed_q()) {
         planned->q_batch_stride = c.q->stride[0];
         planned->out_batch_stride = c.out->stride[0];

@@ -23,6 +23,7 @@ struct Planned {
     std::shared_ptr<const engine::SparseAttention> attention;  // null: q has no rows
     LengthSources lengths;                                     // without addresses
     TaskRules tasks;                                           // of its metadata
+    bool follows_tasks = false;                                // they are for the cores that compute
     int64_t q_batch_stride = 0;                                // from sequence to sequence, of what is unpacked
     int64_t out_batch_stride = 0;
     int64_t ori_batch_stride = 0;

@@ -66,7 +66,7 @@ private:
         const std::vector<engine::SparseSequence> sequences = place_sequences(*planned_, lengths);
         engine::SparseOperands operands = operands_of(a);
         engine::SparseShares shares;
-        if (planned_->attention->cores() == planned_->tasks.cores.cube) {  // the list is for this chip
+        if (planned_->follows_tasks && planned_->attention->cores() > 0) {
             shares = read_shares(planned_->tasks,
                                  task_sequences(*planned_, lengths, operands.ori_topk_length, operands.cmp_topk_length),
                                  words);
