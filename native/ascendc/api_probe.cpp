@@ -3,7 +3,7 @@
 //
 // Every call of the AscendC API that the kernels make, with every pair of types and every parameter field that they
 // use, and nothing else: what a compiler has to accept before the kernels can be compiled. It computes nothing of use
-// and is never launched. `[n.m]` is the section of the API notes (docs/develop/ascendc_api.rst) that documents the
+// and is never launched. `[n.m]` is the section of the API notes (docs/develop/ascendc_kernels.rst) that documents the
 // call; api_list.py reads these marks, and fails if a kernel uses a name that does not stand here.
 #include "kernel_operator.h"
 
@@ -311,9 +311,9 @@ __simd_vf__ inline void ProbeCodes(__ubuf__ bfloat16_t* numbers, __ubuf__ Code* 
     AscendC::Reg::MaskReg all = AscendC::Reg::CreateMask<float, AscendC::Reg::MaskPattern::ALL>();
     AscendC::Reg::MaskReg half_of_it = AscendC::Reg::CreateMask<bfloat16_t, AscendC::Reg::MaskPattern::VL64>();
     AscendC::Reg::Duplicate(b, static_cast<uint32_t>(1));  // [8] Reg::Duplicate
-    AscendC::Reg::LoadAlign<uint8_t, AscendC::Reg::LoadDist::DIST_BRC_B8>(byte, bytes);
-    AscendC::Reg::ShiftRights(a, (AscendC::Reg::RegTensor<uint32_t>&)byte, static_cast<int16_t>(24), all);
-    AscendC::Reg::ShiftLefts(a, a, static_cast<int16_t>(23), all);  // [8] Reg::ShiftLefts Reg::ShiftRights
+    AscendC::Reg::LoadAlign<uint8_t, AscendC::Reg::LoadDist::DIST_UNPACK4_B8>(byte, bytes);
+    AscendC::Reg::ShiftLefts(a, (AscendC::Reg::RegTensor<uint32_t>&)byte, static_cast<int16_t>(23), all);
+    // [8] Reg::ShiftLefts
     AscendC::Reg::Max(a, a, b, all);
     AscendC::Reg::Compares<uint32_t, AscendC::CMPMODE::LT>(some, a, static_cast<uint32_t>(1), all);
     // [8] Reg::Compares

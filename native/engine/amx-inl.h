@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The eight AMX tile registers, each 16 rows of 64 bytes, and the product of bf16 pairs in them. Where the compiler
+// The eight AMX tile registers, each 16 rows of 64 bytes, and the products of bf16 pairs and of four int8 in them. Where the compiler
 // does not target AMX they are emulated in memory, so that what surrounds them can be tested on any machine.
 #pragma once
 
@@ -17,7 +17,7 @@ constexpr int kAmxRows = 16;     // of a tile register
 constexpr int kAmxColumns = 16;  // 32-bit elements of a row: fp32 sums, or pairs of bf16
 constexpr int kAmxDepth = 2 * kAmxColumns;  // bf16 numbers of a row: multiply-adds behind an element of a product
 
-#if defined(__AMX_TILE__) && defined(__AMX_BF16__)
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
 
 // The instructions are written out because GCC's intrinsics do not say that they touch memory.
 template <int kTile>
@@ -42,6 +42,11 @@ inline void amx_zero() {
 template <int kSum, int kLeft, int kRight>
 inline void amx_multiply() {
     __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kLeft), "i"(kRight));
+}
+// The same for int8, four to an element, into int32.
+template <int kSum, int kLeft, int kRight>
+inline void amx_multiply_int8() {
+    __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kLeft), "i"(kRight));
 }
 
 // Registers exist where they are configured: while this lives, all eight at full size. The calling thread's own
@@ -128,6 +133,20 @@ inline void amx_multiply() {
                 x += number(left << 16) * number(right << 16);
                 x += number(left & 0xffff0000u) * number(right & 0xffff0000u);
                 __builtin_memcpy(&sum, &x, sizeof sum);
+            }
+        }
+    }
+}
+template <int kSum, int kLeft, int kRight>
+inline void amx_multiply_int8() {
+    for (int r = 0; r < kAmxRows; r++) {
+        for (int k = 0; k < kAmxColumns; k++) {
+            for (int c = 0; c < kAmxColumns; c++) {
+                int8_t left[4], right[4];
+                __builtin_memcpy(left, &amx_register(kLeft).element[r][k], sizeof left);
+                __builtin_memcpy(right, &amx_register(kRight).element[k][c], sizeof right);
+                uint32_t& sum = amx_register(kSum).element[r][c];
+                for (int i = 0; i < 4; i++) sum += static_cast<uint32_t>(left[i] * right[i]);
             }
         }
     }

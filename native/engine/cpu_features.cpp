@@ -63,13 +63,14 @@ CpuFeatures detect() {
     const bool dq = add(f && bit(extended.ebx, 17), "avx512dq");
     const bool bw = add(f && bit(extended.ebx, 30), "avx512bw");
     const bool vl = add(f && bit(extended.ebx, 31), "avx512vl");
+    const bool vbmi = add(f && bit(extended.ecx, 1), "avx512_vbmi");
     const bool vnni = add(f && bit(extended.ecx, 11), "avx512_vnni");
     const bool bf16 = add(f && bit(more.eax, 5), "avx512_bf16");
     add(f && bit(extended.edx, 23), "avx512_fp16");
     add(avx && bit(more.eax, 4), "avx_vnni");
     const bool amx = add(tiles && bit(extended.edx, 24), "amx_tile");
     const bool amx_bf16 = add(amx && bit(extended.edx, 22), "amx_bf16");
-    add(amx && bit(extended.edx, 25), "amx_int8");
+    const bool amx_int8 = add(amx && bit(extended.edx, 25), "amx_int8");
     found.avx2 = avx2 && fma && f16c;
     found.avx512 = found.avx2 && f && dq && bw && vl;
     found.avx512_vnni = found.avx512 && vnni;
@@ -77,7 +78,7 @@ CpuFeatures detect() {
     // Intel's cores start one VDPBF16PS every two cycles, half the multiply-adds of two fp32 FMA units (measured);
     // AMD's start as many as FMAs, twice the multiply-adds.
     found.fast_bf16_dot = found.avx512_bf16 && !is_intel();
-    found.amx_bf16 = found.avx512_bf16 && amx_bf16;
+    found.amx = found.avx512_bf16 && vbmi && amx_bf16 && amx_int8;
     return found;
 }
 #else

@@ -11,7 +11,7 @@
 #include "engine/finish-inl.h"
 #include "engine/softmax-inl.h"
 #include "engine/staging-inl.h"
-#include "engine/stream-inl.h"
+#include "engine/stream_products-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -27,16 +27,17 @@ template <class T>
 class Decode {
 public:
     static constexpr bool kCodes = is_code<T>;
-    using Piece = Stretch<T>;
-    // Values that are added to a head's sums before the next head's: few, for memory to be read almost in its order.
-    static constexpr int kValueKeys = 16;
+    using Keys = typename DecodeProducts<T>::Keys;
+    using Values = typename DecodeProducts<T>::Values;
     // Bytes that are asked for while as many are read: less comes late, more falls out of the second-level cache again.
     static constexpr int64_t kGroupBytes = 32768;
 
     // `careful` looks for exceptional values everywhere, otherwise only where some row does not see some key.
     Decode(const RowBlock& block, const Scratch& scratch, bool careful)
         : b_(block), s_(scratch), careful_(careful), rows_(static_cast<int>(block.row_end - block.row_begin)),
-          ldq_(round_up(block.dim, Piece::kElements)), ldo_(round_up(block.dim_v, Piece::kElements)),
+          ldq_(round_up(block.dim, Keys::kElements)), ldo_(round_up(block.dim_v, Values::kElements)),
+          are_moved_(kCodes ? has_cut(block) : block.key_staged || block.value_staged),
+          keys_(block, scratch, rows_), values_(block, scratch, rows_),
           key_scales_(block.key_addition.scale, block.prefix_len, block.dim, scratch.key_scales),
           value_scales_(block.value_addition.scale, block.prefix_len, block.dim_v, scratch.value_scales) {}
 
@@ -79,17 +80,17 @@ private:
     void load_query(int h, int r) {
         const int i = index(h, r);
         float* query = s_.query + i * ldq_;
-        for (int d = ldq_ - Piece::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
+        for (int d = ldq_ - Keys::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
         widen_query(b_, h, b_.row_begin + r, query);
         if constexpr (kCodes) fold_key_scales(h, i);
-        for (int d = 0; d < ldq_; d += Piece::kElements) Piece::to_own_order(query + d);
+        keys_.enter(h, r, query);
     }
 
     void to_memory_order(float* out) const {
-        for (int d = 0; d < ldo_; d += Piece::kElements) Piece::to_memory_order(out + d);
+        for (int d = 0; d < ldo_; d += Values::kElements) Values::to_memory_order(out + d);
     }
     void to_own_order(float* out) const {
-        for (int d = 0; d < ldo_; d += Piece::kElements) Piece::to_own_order(out + d);
+        for (int d = 0; d < ldo_; d += Values::kElements) Values::to_own_order(out + d);
     }
 
     void fold_key_scales(int h, int i) {
@@ -124,7 +125,8 @@ private:
                 for (int h = 0; h < b_.kv_heads; h++) {
                     locate_values(h);
                     softmax(h);
-                    add_values(h, 0, {values_, 0, count_, nullptr});
+                    values_.add(h, rows_of_values_, 0, begin_, count_, scores(index(h, 0)), out_of(h), nullptr);
+                    values_.finish();
                     if constexpr (!kCodes) {
                         if (exceptional_) add_exceptional(h);
                     }
@@ -133,19 +135,27 @@ private:
             }
             exceptional_ = false;
             for (int h = 0; h < b_.kv_heads; h++) softmax(h);
-            for (int k = 0; k < count_; k += kValueKeys) {
-                const int count = count_ - k < kValueKeys ? count_ - k : kValueKeys;
+            for (int k = 0; k < count_; k += Values::kKeys) {
+                const int count = count_ - k < Values::kKeys ? count_ - k : Values::kKeys;
                 for (int h = 0; h < b_.kv_heads; h++) {
-                    const int64_t offset = h * b_.value.head_stride;
-                    add_values(h, k, {s_.value_rows + first_ + k, offset, count, ahead(b_.value, count)});
+                    values_.add(h, s_.value_rows + first_ + k, h * b_.value.head_stride, begin_ + k, count,
+                                scores(index(h, 0)), out_of(h), ahead(b_.value, count));
                 }
             }
+            values_.finish();
         }
     }
 
     float* scores(int i) const { return s_.scores + static_cast<ptrdiff_t>(i) * kStreamScoreStride; }
+    float* out_of(int h) const { return s_.out + index(h, 0) * ldo_; }
 
-    // Rows that are staged are all read at once, before a tile's products.
+    static bool has_cut(const RowBlock& b) {
+        const bool has_prefix = b.prefix_len > 0;
+        return is_cut(b.key) || is_cut(b.value) ||
+               (has_prefix && (is_cut(b.key_addition.prefix) || is_cut(b.value_addition.prefix)));
+    }
+
+    // Rows that are moved are all read at once, before a tile's products.
     void look_ahead() {
         ReadAhead::Rows rows;
         rows.keys = s_.key_rows;
@@ -155,53 +165,41 @@ private:
         rows.count = static_cast<int>(span_.end - span_.begin);
         rows.first_tile = static_cast<int>(smaller(kStreamKeys - span_.begin % kStreamKeys, rows.count));
         const int tile = rows.values == nullptr ? kStreamKeys : 2 * kStreamKeys;
-        if (b_.key_staged || b_.value_staged) {
+        if (are_moved_) {
             ahead_ = ReadAhead(rows, tile);
             return;
         }
-        ahead_ = ReadAhead(rows, static_cast<int>(smaller(larger(kGroupBytes / rows.key_bytes, 2), tile)));
+        ahead_ = ReadAhead(rows, static_cast<int>(smaller(larger(kGroupBytes / rows.key_bytes, Values::kUnordered), tile)));
     }
 
     // For the products of some rows of one head.
     ReadAhead* ahead(const KvView& view, int rows) {
-        if (!(b_.key_staged || b_.value_staged)) return &ahead_;
+        if (!are_moved_) return &ahead_;
         ahead_.advance(static_cast<int>(rows * bytes_of(view.dtype, view.dim)));  // the products read something else
         return nullptr;
     }
 
-    // Keys outside, heads inside: where a token's heads lie side by side, memory is read in its order.
     void score() {
-        const int keys_at_once = rows_ % 4 == 0 ? kLanes / 4 : kLanes;
-        for (int k0 = 0; k0 < count_; k0 += keys_at_once) {
-            const int stop = count_ < k0 + keys_at_once ? count_ : k0 + keys_at_once;
-            for (int h = 0; h < b_.kv_heads; h++) {
-                const int64_t offset = h * b_.key.head_stride;
-                StreamRows keys = {s_.key_rows + first_ + k0, offset, stop - k0, ahead(b_.key, stop - k0)};
-                for_row_blocks(rows_, [&](int r, auto block_rows) {
-                    constexpr int kRows = decltype(block_rows)::value;
-                    const int i = index(h, r);
-                    for (int k = k0; k < stop; k += kLanes / kRows) {
-                        dot_keys<T, kRows>(s_.query + i * ldq_, ldq_, b_.dim, keys, k - k0, b_.scale,
-                                           scores(i) + begin_ + k, kStreamScoreStride);
-                    }
-                    keys.ahead = nullptr;
-                });
-            }
-        }
+        ReadAhead none;
+        const bool is_there = are_moved_;
+        if (is_there) ahead_.advance(static_cast<int>(count_ * b_.kv_heads * bytes_of(b_.key.dtype, b_.key.dim)));
+        keys_.score(s_.key_rows + first_, count_, begin_, s_.scores, is_there ? none : ahead_);
     }
 
     bool may_be_exceptional() const { return (careful_ && !kCodes) || !is_seen_by_all(); }
 
     // One head's values; exceptional ones are set aside where a row may not see them.
     void locate_values(int h) {
-        values_ = s_.value_heads;
+        rows_of_values_ = s_.value_heads;
         const int64_t offset = h * b_.value.head_stride;
-        for (int k = 0; k < count_; k++) values_[k] = static_cast<const char*>(s_.value_rows[first_ + k]) + offset;
+        for (int k = 0; k < count_; k++) {
+            rows_of_values_[k] = static_cast<const char*>(s_.value_rows[first_ + k]) + offset;
+        }
         if constexpr (kCodes) {
             float* scales = read_value_scales(h);
-            exceptional_ = set_codes_aside<T>(values_, count_, b_.dim_v, s_.zeros, scales, s_.value_classes);
+            exceptional_ = set_codes_aside<T>(rows_of_values_, count_, b_.dim_v, s_.zeros, scales, s_.value_classes);
         } else {
-            exceptional_ = set_aside<T, false>(values_, 0, count_, b_.dim_v, s_.zeros, s_.value_classes,
+            exceptional_ = set_aside<T, false>(rows_of_values_, 0, count_, b_.dim_v, s_.zeros, s_.value_classes,
                                                s_.value_originals);
         }
     }
@@ -255,16 +253,6 @@ private:
         for (int c = 0; c < count; c += kLanes) store(x + c, load<vf>(x + c) * splat(factor));
     }
 
-    // Those of the tile from number k on.
-    void add_values(int h, int k, StreamRows values) {
-        for_row_blocks(rows_, [&](int r, auto block_rows) {
-            const int i = index(h, r);
-            add_all_columns<T, decltype(block_rows)::value>(scores(i) + begin_ + k, kStreamScoreStride, values,
-                                                            b_.dim_v, s_.out + i * ldo_, ldo_);
-            values.ahead = nullptr;
-        });
-    }
-
     void add_exceptional(int h) {
         for (int r = 0; r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
@@ -281,12 +269,16 @@ private:
     const Scratch& s_;
     const bool careful_;
     const int rows_, ldq_, ldo_;         // rows of each head
+    const bool are_moved_;               // keys or values are put together, or dequantised, before the products
+    [[maybe_unused]] typename DecodeProducts<T>::Session session_;
+    Keys keys_;
+    Values values_;
     Interval span_ = {};                 // keys whose addresses are held: those of one split
     int64_t tile_ = 0;                   // first key of the tile
     int begin_ = 0, count_ = 0;          // columns of the tile that any row of the block sees
     int64_t first_ = 0;                  // the first of these, in the address arrays
     ReadAhead ahead_;
-    const void** values_ = nullptr;      // one head's rows, where some may have been set aside
+    const void** rows_of_values_ = nullptr;  // one head's, where some may have been set aside
     bool exceptional_ = false;           // some value of them was set aside
     Scales key_scales_, value_scales_;
 };

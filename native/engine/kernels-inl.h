@@ -41,9 +41,11 @@ constexpr OperandForm form_of() {
             Operand::kGroup, Operand::kScoreRows, Operand::kIsInPlace};
 }
 
-// What the panels of each type are made of; dequantised numbers always compute in fp32.
-template <class F16Operand, class Bf16Operand>
+// What the panels of each type are made of; dequantised numbers always compute in fp32. SharedOperand: of bf16 rows that
+// are keys and values at once; its form is that of Bf16Operand.
+template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
+    constexpr int code_channels = DecodeProducts<I4>::Keys::kElements;  // two to a byte: no type has more
     return {name,
             kLanes,
             kNr,
@@ -51,9 +53,11 @@ constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_qu
             {prefill<F16, F16Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
             {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>},
+            code_channels,
+            !std::is_same_v<DecodeProducts<I4>::Keys, StreamKeys<I4>>,
             merge_partials,
             full_quant,
-            {sparse<F16, F16Operand>, sparse<BF16, Bf16Operand>},
+            {sparse<F16, F16Operand>, sparse<BF16, SharedOperand>},
             merge_sparse,
             exp_array,
             {widen_array<F16>, widen_array<BF16>},

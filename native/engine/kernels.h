@@ -151,6 +151,12 @@ struct Scratch {
     float* key_scales;                 // [2][padded dim] scales and offsets of one token, for dequantised rows, or
                                        // [kStreamKeys] scales of a tile's tokens; else null
     float* value_scales;               // [2][padded dim_v], likewise
+    // decode in tiles only, see amx_stream-inl.h
+    void* query_tiles;                 // [block of rows][step], each followed by its rows' weights
+    void* key_tiles;                   // [kStreamKeys] keys
+    void* value_tiles;                 // [2][kStreamKeys] values
+    void* weight_tiles;                // [2][block of one head's rows][kStreamKeys] probabilities
+    void* sum_tiles;                   // [2][4] tiles of scores, or [block][tile of columns]
     // prefill only
     float* key_panels;                 // [part][panel][steps of dim][columns]
     float* value_panels;               // [part][panel][steps of kTileKeys][columns]
@@ -188,6 +194,8 @@ struct Kernels {
     RowKernel* decode[3];
     // By the Dtype of stored codes that decode's products take as they are, see takes_codes(); null: none do.
     RowKernel* decode_codes[kStoredDtypes];
+    int code_channels;      // decode pads rows of codes to a multiple of so many
+    bool has_code_tiles;    // and needs Scratch's tiles for them
     void (*merge)(const MergeBlock&);
     const FullQuantKernels* full_quant;
     void (*sparse[2])(const SparseBlock&, const SparseScratch&);  // by the Dtype of the query

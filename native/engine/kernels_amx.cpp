@@ -3,11 +3,14 @@
 //
 // Kernels for AVX-512 with AMX products of bf16.
 #include "engine/amx_rows-inl.h"
+#include "engine/amx_shared_rows-inl.h"
+#include "engine/amx_stream-inl.h"
 #include "engine/kernels-inl.h"
 
 namespace acl_attn::engine {
 
 extern const Kernels kKernelsAmx;
-constexpr Kernels kKernelsAmx = make_kernels<AmxOperand<2>, AmxOperand<1>>("amx", &kFullQuantAvx512Bf16);
+constexpr Kernels kKernelsAmx =
+    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxSharedOperand>("amx", &kFullQuantAvx512Bf16);
 
 }  // namespace acl_attn::engine

@@ -15,6 +15,10 @@ namespace {
 template <class Operand>
 inline int panel_steps(int dim) { return round_up(steps_of(dim, Operand::kDepth), Operand::kSteps); }
 
+// Whether they are of rows that are keys and values at once, and made by a pack() of their own.
+template <class Operand>
+constexpr bool kIsShared = false;
+
 template <class T, class Operand>
 class Panels {
 public:

@@ -47,6 +47,14 @@ inline const char* scale_address(const ScaleView& view, int64_t prefix_len, int6
 
 // The numbers at p for channels [0, dim), up to a whole vector.
 inline void read_channels(const ScaleView& view, const char* p, int dim, float* to) {
+    if (view.group == 1 && view.group_stride == bytes_of(view.dtype, 1) && view.dtype != Dtype::e8m0) {
+        for (int d = 0; d < dim; d += kLanes, p += kLanes * view.group_stride) {
+            const bool is_wide = view.dtype == Dtype::f32;
+            store(to + d, is_wide ? load_part<vf>(reinterpret_cast<const float*>(p), dim - d)
+                                  : widen_part(view.dtype, reinterpret_cast<const uint16_t*>(p), dim - d));
+        }
+        return;
+    }
     for (int d = 0; d < dim; d += view.group, p += view.group_stride) {
         const vf x = splat(read_number(view.dtype, p));
         const int stop = dim - d < view.group ? dim : d + view.group;

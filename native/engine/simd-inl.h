@@ -205,6 +205,28 @@ inline vf zip_low2(vf a, vf b) { return __builtin_shufflevector(a, b, 0, 1, 4, 5
 inline vf zip_high2(vf a, vf b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); }
 #endif
 
+// All lanes of two vectors in turns: a0 b0 a1 b1 ..., the first and the second half.
+inline vf interleave_low(vf a, vf b) {
+#if defined(__AVX512F__)
+    const __m512i from = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return _mm512_permutex2var_ps(a, from, b);
+#else
+    vf v;
+    for (int i = 0; i < kLanes; i++) v[i] = i % 2 == 0 ? a[i / 2] : b[i / 2];
+    return v;
+#endif
+}
+inline vf interleave_high(vf a, vf b) {
+#if defined(__AVX512F__)
+    const __m512i from = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return _mm512_permutex2var_ps(a, from, b);
+#else
+    vf v;
+    for (int i = 0; i < kLanes; i++) v[i] = i % 2 == 0 ? a[(kLanes + i) / 2] : b[(kLanes + i) / 2];
+    return v;
+#endif
+}
+
 // kLanes vectors' lanes, combined: lane i of the result is of v[i]. The order depends on nothing but the lane.
 template <class Combine>
 __attribute__((always_inline)) inline vf fold_each(const vf* v, Combine combine) {

@@ -5,43 +5,15 @@
 // interval serves all tokens; one of a list, its token's heads.
 #pragma once
 
-#include "engine/finish-inl.h"
+#include "engine/sparse_finish-inl.h"
+#include "engine/sparse_parts-inl.h"
+#include "engine/sparse_stream-inl.h"
 #include "engine/sparse_tiles-inl.h"
 #include "engine/sparse_unpack-inl.h"
 #include "engine/tile_rows-inl.h"
 
 namespace acl_attn::engine {
 namespace {
-
-// Adds what a row saw after a cut to what it saw before.
-inline void combine_parts(float* total, RowState& total_state, const float* part, const RowState& part_state, int dim) {
-    RowState both;
-    both.max = part_state.max > total_state.max ? part_state.max : total_state.max;
-    both.headroom = part_state.headroom < total_state.headroom ? part_state.headroom : total_state.headroom;
-    const float reference = both.max == -kInfinity ? 0.0f : both.max;
-    const float before = exp_scalar(total_state.max - reference), after = exp_scalar(part_state.max - reference);
-    both.sum = total_state.sum * before + part_state.sum * after;
-    const vf before_factor = splat(before * (both.headroom / total_state.headroom));
-    const vf after_factor = splat(after * (both.headroom / part_state.headroom));
-    for (int d = 0; d < dim; d += kLanes) {
-        const int n = dim - d;
-        const vf kept = load_part<vf>(total + d, n) * before_factor;
-        store_part(total + d, fma(load_part<vf>(part + d, n), after_factor, kept), n);
-    }
-    total_state = both;
-}
-
-void merge_sparse(const SparseMerge& block) {
-    const int64_t rows = block.row_end - block.row_begin;
-    for (int64_t i = 0; i < rows; i++) {
-        float* total = block.partial_out + i * block.dim_v;
-        RowState state = block.partial_state[i];
-        for (int p = 1; p < block.parts; p++) {
-            combine_parts(total, state, total + p * rows * block.dim_v, block.partial_state[p * rows + i], block.dim_v);
-        }
-        write_row(block.sink, block.row_begin + i, block.group, block.dim_v, total, state);
-    }
-}
 
 template <class T, class Operand>
 class Sparse : Operand::template Rows<T, Sparse<T, Operand>> {
@@ -80,6 +52,7 @@ public:
         for (int r = 0; r < rows; r++) {
             if (has_row(r)) finish(r);
         }
+        complete_stores();
     }
 
 private:
@@ -110,7 +83,7 @@ private:
         hide_scores(b_, row(r), seen, tile_.key, begin, end, scores);
     }
 
-    void take(const SparseTile* upcoming) {
+    void take([[maybe_unused]] const SparseTile* upcoming) {
         int first = 0, last = this->groups_;
         if (tile_.token >= 0) {
             const int groups = token_rows_ / kGroup;
@@ -121,18 +94,25 @@ private:
         panels_.key = tile_.key;
         panels_.begin = tile_.begin;
         panels_.end = tile_.end;
-        if (sb_.packed) {
-            const KvView& view = tile_.is_compressed ? sb_.cmp.rows : sb_.ori.rows;
-            unpack_rows(view.dtype, tile_.end - tile_.begin, tile_.rows + tile_.begin, ss_.unpacked);
+        const Dtype codes = (tile_.is_compressed ? sb_.cmp : sb_.ori).rows.dtype;
+        if constexpr (kIsShared<Operand>) {
+            panels_.pack(tile_.rows, s_.value_rows, [&](int begin, int end) {
+                if (!sb_.packed) return;
+                unpack_rows(codes, end - begin, tile_.end - begin, tile_.rows + begin, panels_.row(begin));
+            });
+            this->visit(first, last);
+        } else {
+            const int count = tile_.end - tile_.begin;
+            if (sb_.packed) unpack_rows(codes, count, count, tile_.rows + tile_.begin, ss_.unpacked);
+            __builtin_memcpy(s_.value_rows, tile_.rows, sizeof *tile_.rows * kTileKeys);
+            panels_.pack(tile_.rows, s_.value_rows);
+            Ahead ahead;
+            if (upcoming != nullptr) {
+                const int64_t bytes = sb_.packed ? formats::kPackedRow.used : 2 * b_.dim;
+                ahead = {upcoming->rows, bytes, nullptr, 0, upcoming->begin, upcoming->end};
+            }
+            this->visit(first, last, ahead);
         }
-        __builtin_memcpy(s_.value_rows, tile_.rows, sizeof *tile_.rows * kTileKeys);
-        panels_.pack(tile_.rows, s_.value_rows);
-        Ahead ahead;
-        if (upcoming != nullptr) {
-            const int64_t bytes = sb_.packed ? formats::kPackedRow.used : 2 * b_.dim;
-            ahead = {upcoming->rows, bytes, nullptr, 0, upcoming->begin, upcoming->end};
-        }
-        this->visit(first, last, ahead);
     }
 
     // Rows that see columns on both sides of the tile's begin.
@@ -163,11 +143,17 @@ private:
     void finish(int r) {
         if (is_cut_[r]) {
             put_away(r);
-            finish_row(b_, 0, row(r), total(r), ss_.total_state[r]);
+            finish_sparse_row(r, total(r), ss_.total_state[r]);
         } else {
             this->join_aside(r);
-            finish_row(b_, 0, row(r), s_.out + r * this->ldo_, this->state(r));
+            finish_sparse_row(r, s_.out + r * this->ldo_, this->state(r));
         }
+    }
+
+    // Results of many tokens are more than caches would keep until they are used.
+    void finish_sparse_row(int r, const float* sums, const RowState& state) const {
+        if (tokens() > 1 && finish_row_past_caches<T>(b_, row(r), sums, state)) return;
+        finish_row(b_, 0, row(r), sums, state);
     }
 
     const SparseBlock& sb_;
@@ -178,9 +164,18 @@ private:
     bool is_cut_[kMaxBlockRows];  // `total` holds something of the row
 };
 
+// For so few heads rows are not worth packing. What decides must not depend on how many tokens or heads are computed
+// together: results would. AMX multiplies so fast that packing is all that is left, and no longer much of it.
+template <class Operand>
+constexpr int32_t kFewHeads = kIsShared<Operand> ? 2 : 8;
+
 template <class T, class Operand>
 void sparse(const SparseBlock& block, const SparseScratch& scratch) {
-    Sparse<T, Operand>(block, scratch).run();
+    if (block.all_heads <= kFewHeads<Operand>) {
+        SparseStream<T>(block, scratch).run();
+    } else {
+        Sparse<T, Operand>(block, scratch).run();
+    }
 }
 
 }  // namespace

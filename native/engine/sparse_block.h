@@ -38,6 +38,7 @@ struct SparseBlock {
     int64_t cmp_shift, cmp_ratio;      // see SparseSequence
     int64_t token_begin, token_end;
     bool packed;
+    int32_t all_heads;  // of the problem
 };
 
 // Beside Scratch, which is that of prefill.

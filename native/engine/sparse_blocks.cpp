@@ -77,6 +77,7 @@ SparseBlock block_at(const SparseProblem& p, const SparseOperands& o, const Spar
     b.token_begin = place.token_begin;
     b.token_end = place.token_end;
     b.packed = is_packed(p);
+    b.all_heads = p.heads;
     return b;
 }
 

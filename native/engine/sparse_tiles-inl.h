@@ -44,29 +44,29 @@ struct SparseTile {
 class StreamTiles {
 public:
     StreamTiles(const SparseBlock& block, bool is_compressed, const void* zeros)
-        : b_(block), v_(is_compressed ? block.cmp : block.ori), zeros_(zeros), is_compressed_(is_compressed) {
-        if (v_.rows.base == nullptr) return;
-        if (v_.indices != nullptr) {
-            token_ = b_.token_begin;
+        : b_(&block), v_(is_compressed ? &block.cmp : &block.ori), zeros_(zeros), is_compressed_(is_compressed) {
+        if (v_->rows.base == nullptr) return;
+        if (v_->indices != nullptr) {
+            token_ = b_->token_begin;
             enter_list();
             return;
         }
         // Both ends grow with the token.
-        next_ = columns(b_.token_begin).begin;
-        end_ = columns(b_.token_end - 1).end;
+        next_ = columns(b_->token_begin).begin;
+        end_ = columns(b_->token_end - 1).end;
     }
 
     // `rows`: memory of the tile's addresses.
     bool next(SparseTile& tile, const void** rows) {
         tile.is_compressed = is_compressed_;
         tile.rows = rows;
-        if (v_.rows.base == nullptr) return false;
-        return v_.indices != nullptr ? next_of_list(tile) : next_of_interval(tile);
+        if (v_->rows.base == nullptr) return false;
+        return v_->indices != nullptr ? next_of_list(tile) : next_of_interval(tile);
     }
 
 private:
     Interval columns(int64_t token) const {
-        return is_compressed_ ? visible_compressed_columns(b_, token) : visible_original_columns(b_, token);
+        return is_compressed_ ? visible_compressed_columns(*b_, token) : visible_original_columns(*b_, token);
     }
 
     bool next_of_interval(SparseTile& tile) {
@@ -75,32 +75,32 @@ private:
         tile.key = next_ / kTileKeys * kTileKeys;
         tile.begin = static_cast<int>(next_ - tile.key);
         tile.end = static_cast<int>(smaller(end_ - tile.key, kTileKeys));
-        locate_rows(v_.rows, next_, tile.key + tile.end, tile.rows + tile.begin);
+        locate_rows(v_->rows, next_, tile.key + tile.end, tile.rows + tile.begin);
         fill(tile);
         next_ = tile.key + kTileKeys;
         return true;
     }
 
     void enter_list() {
-        if (token_ >= b_.token_end) return;
-        visible_ = is_compressed_ ? visible_compressed(b_, token_) : v_.len;
+        if (token_ >= b_->token_end) return;
+        visible_ = is_compressed_ ? visible_compressed(*b_, token_) : v_->len;
         next_ = 0;
-        end_ = smaller(v_.topk, visible_);
-        if (v_.topk_length != nullptr) end_ = smaller(end_, v_.topk_length[token_]);
+        end_ = smaller(v_->topk, visible_);
+        if (v_->topk_length != nullptr) end_ = smaller(end_, v_->topk_length[token_]);
         place_ = 0;
     }
 
     // next_ and end_ count the list's entries, place_ those of them that name a visible row.
     bool next_of_list(SparseTile& tile) {
-        for (; token_ < b_.token_end; token_++, enter_list()) {
-            const int32_t* list = v_.indices + token_ * v_.topk;
+        for (; token_ < b_->token_end; token_++, enter_list()) {
+            const int32_t* list = v_->indices + token_ * v_->topk;
             int filled = 0;
-            tile.key = larger(place_, v_.begin);
-            while (next_ < end_ && place_ < v_.end && filled < kTileKeys) {
+            tile.key = larger(place_, v_->begin);
+            while (next_ < end_ && place_ < v_->end && filled < kTileKeys) {
                 const int32_t row = list[next_++];
                 if (row < 0) end_ = next_;
                 if (row < 0 || row >= visible_) continue;
-                if (place_++ >= v_.begin) tile.rows[filled++] = row_address(v_.rows, row);
+                if (place_++ >= v_->begin) tile.rows[filled++] = row_address(v_->rows, row);
             }
             if (filled == 0) continue;
             tile.token = token_;
@@ -117,10 +117,10 @@ private:
         for (int k = tile.end; k < kTileKeys; k++) tile.rows[k] = zeros_;
     }
 
-    const SparseBlock& b_;
-    const SparseView& v_;
-    const void* const zeros_;
-    const bool is_compressed_;
+    const SparseBlock* b_;
+    const SparseView* v_;
+    const void* zeros_;
+    bool is_compressed_;
     int64_t token_ = 0;
     int64_t next_ = 0, end_ = 0;
     int64_t place_ = 0, visible_ = 0;

@@ -10,11 +10,18 @@
 namespace acl_attn::engine {
 namespace {
 
-// Unpacks rows[0 .. count) into `memory`, one after another, and points to these instead.
-inline void unpack_rows(Dtype codes, int count, const void** rows, uint16_t* memory) {
+// Unpacks rows[0 .. count) into `memory`, one after another, and points to these instead. Rows up to `known` may be
+// brought close.
+inline void unpack_rows(Dtype codes, int count, int known, const void** rows, uint16_t* memory) {
     constexpr formats::PackedRowLayout layout = formats::kPackedRow;
+    constexpr int kSoon = 3;  // rows from now: what unpacks one fills the processor's window
     for (int i = 0; i < count; i++, memory += layout.scaled + formats::kPackedRope) {
         const uint8_t* row = static_cast<const uint8_t*>(rows[i]);
+        if (i + kSoon < known) {
+            for (int byte = 0; byte < layout.used; byte += 64) {
+                prefetch_to_l1(static_cast<const uint8_t*>(rows[i + kSoon]) + byte);
+            }
+        }
         if (codes == Dtype::hif8) {
             unpack_row<HiFloat8, BF16>(layout, row, memory);
         } else {

@@ -35,7 +35,7 @@ constexpr Target kTargets[] = {
      [](const CpuFeatures& f) { return f.fast_bf16_dot; }},
 #endif
 #ifdef ACL_ATTN_AMX
-    {&kKernelsAmx, [](const CpuFeatures& f) { return f.amx_bf16 && is_amx_offered(); }, always, ask_for_amx},
+    {&kKernelsAmx, [](const CpuFeatures& f) { return f.amx && is_amx_offered(); }, always, ask_for_amx},
 #endif
 };
 constexpr int kTargetCount = sizeof kTargets / sizeof kTargets[0];

@@ -33,7 +33,9 @@ bool takes_codes(const Problem& p) {
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
     const OperandForm& form = kernels.form[static_cast<int>(product_dtype(problem))];
     // Decode takes two vectors of a row together.
-    const size_t lanes = static_cast<size_t>(std::max(2 * kernels.lanes, form.steps));
+    const bool has_codes = takes_codes(problem);
+    const size_t lanes = static_cast<size_t>(
+        std::max({2 * kernels.lanes, form.steps, has_codes ? kernels.code_channels : 1}));
     const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
     const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(form.group));
@@ -65,6 +67,15 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     if (is_quantised(problem)) {
         s.key_scales = arena.take<float>(std::max<size_t>(2 * dim, kStreamKeys));
         s.value_scales = arena.take<float>(std::max<size_t>(2 * dim_v, kStreamKeys));
+    }
+    if (has_codes && kernels.has_code_tiles && schedule.decode_rows > 0) {
+        // For bf16, which is the larger of the two kinds of numbers; a row has a block of its own at most.
+        constexpr size_t kTileRow = 64, kTile = 16 * kTileRow, kElement = 4;
+        s.query_tiles = arena.take<char>(static_cast<size_t>(schedule.decode_rows) * (dim * kElement / 2 * 16 + kTileRow));
+        s.key_tiles = arena.take<char>(kStreamKeys * dim * kElement / 2);
+        s.value_tiles = arena.take<char>(2 * kStreamKeys * dim_v * kElement / 2);
+        s.weight_tiles = arena.take<char>(2 * kStreamRows / 4 * 2 * kTile);
+        s.sum_tiles = arena.take<char>(std::max<size_t>(8 * kTile, kStreamRows / 4 * dim_v / 16 * kTile));
     }
     if (prefill_rows > 0) {
         s.key_panels = arena.take<float>(parts * round_up(tile, columns) * steps);

@@ -21,6 +21,15 @@ inline float decode_e4m3(uint8_t code) {
     return float_of(sign | bits_of(static_cast<float>(rest) * 0x1p-9f));
 }
 
+// The bf16 code of the same number, of a code without its sign.
+constexpr uint16_t bf16_of_e4m3(int code) {
+    if (code == 0x7f) return 0x7fc0;
+    if (code >= 8) return static_cast<uint16_t>((code << 4) + (120 << 7));
+    if (code == 0) return 0;
+    const int leading = code >= 4 ? 2 : code >= 2 ? 1 : 0;
+    return static_cast<uint16_t>(((leading - 9 + 127) << 7) | ((code << (7 - leading)) & 0x7f));
+}
+
 inline uint8_t encode_e4m3(float value, Overflow overflow = Overflow::saturate) {
     const uint32_t bits = bits_of(value);
     const uint32_t sign = (bits >> 24) & 0x80u;

@@ -36,6 +36,71 @@ inline float load_packed_scale(const formats::PackedRowLayout& layout, const uin
     return scale;
 }
 
+// With scales in this range the exponents of a product with any code, from 2^-22 to 2^15 (HIFLOAT8), are those of
+// normal bf16 numbers: scaling is an addition to the exponent.
+constexpr uint8_t kLeastShift = 23, kLargestShift = 239;
+
+#if defined(__AVX512BW__)
+// 32 codes in 16-bit lanes as bf16, times 2^(shift / 128).
+class ShiftedE4M3 {
+public:
+    explicit ShiftedE4M3(int shift)
+        : bias_(_mm512_set1_epi16(static_cast<short>((120 << 7) + shift))),
+          small_(_mm512_mask_add_epi16(load<__m512i>(kSmall), 0xfe, load<__m512i>(kSmall),
+                                       _mm512_set1_epi16(static_cast<short>(shift)))) {}
+
+    __m512i operator()(__m512i code) const {
+        const __m512i size = _mm512_and_si512(code, _mm512_set1_epi16(0x7f));
+        __m512i bits = _mm512_add_epi16(_mm512_slli_epi16(size, 4), bias_);
+        const __mmask32 is_small = _mm512_cmplt_epu16_mask(size, _mm512_set1_epi16(8));
+        bits = _mm512_mask_permutexvar_epi16(bits, is_small, size, small_);
+        bits = _mm512_ternarylogic_epi32(bits, _mm512_slli_epi16(code, 8), _mm512_set1_epi16(-0x8000), 0xf8);
+        const __mmask32 is_nan = _mm512_cmpeq_epi16_mask(size, _mm512_set1_epi16(0x7f));
+        return _mm512_mask_mov_epi16(bits, is_nan, _mm512_set1_epi16(0x7fc0));
+    }
+
+private:
+    // The first 8 codes, multiples of 2^-9.
+    alignas(64) static constexpr uint16_t kSmall[32] = {0,      0x3b00, 0x3b80, 0x3bc0,
+                                                        0x3c00, 0x3c20, 0x3c40, 0x3c60};
+    __m512i bias_, small_;
+};
+
+class ShiftedHiFloat8 {
+public:
+    explicit ShiftedHiFloat8(int shift) : shift_(_mm512_set1_epi16(static_cast<short>(shift))) {}
+
+    __m512i operator()(__m512i code) const {
+        const uint16_t* table = formats::kHiFloat8Table.bf16;
+        const __m512i low = _mm512_permutex2var_epi16(load<__m512i>(table), code, load<__m512i>(table + 32));
+        const __m512i high = _mm512_permutex2var_epi16(load<__m512i>(table + 64), code, load<__m512i>(table + 96));
+        const __m512i size =
+            _mm512_mask_mov_epi16(low, _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40)), high);
+        // Neither 0 nor infinity changes.
+        const __mmask32 is_scaled = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(size, _mm512_set1_epi16(1)),
+                                                            _mm512_set1_epi16(BF16::kExponent - 1));
+        __m512i bits = _mm512_mask_add_epi16(size, is_scaled, size, shift_);
+        bits = _mm512_ternarylogic_epi32(bits, _mm512_slli_epi16(code, 8), _mm512_set1_epi16(-0x8000), 0xf8);
+        const __mmask32 is_nan = _mm512_cmpeq_epi16_mask(code, _mm512_set1_epi16(formats::kNanHiFloat8));
+        return _mm512_mask_mov_epi16(bits, is_nan, _mm512_set1_epi16(0x7fc0));
+    }
+
+private:
+    __m512i shift_;
+};
+
+template <class Code>
+using ShiftedCodes = std::conditional_t<std::is_same_v<Code, E4M3>, ShiftedE4M3, ShiftedHiFloat8>;
+
+template <class Code>
+inline void unpack_shifted(const uint8_t* codes, int count, uint8_t scale, uint16_t* to) {
+    const ShiftedCodes<Code> shifted((scale - 127) * (1 << 7));
+    for (int c = 0; c < count; c += 32) {
+        store(to + c, shifted(_mm512_cvtepu8_epi16(load<__m256i>(codes + c))));
+    }
+}
+#endif
+
 // --- To numbers: fp32 keeps the product as it is, bf16 and fp16 round it.
 
 template <class To>
@@ -52,6 +117,15 @@ inline void unpack_row(const formats::PackedRowLayout& layout, const uint8_t* ro
     constexpr bool kIsBf16 = std::is_same_v<To, BF16>;
     for (int d = 0; d < layout.scaled; d += layout.tile) {
         const int tile = d / layout.tile;
+#if defined(__AVX512BW__)
+        if constexpr (kIsBf16) {
+            const uint8_t code = row[layout.scales + tile];
+            if (layout.scale == formats::PackedScale::e8m0 && code >= kLeastShift && code <= kLargestShift) {
+                unpack_shifted<Code>(row + layout.codes + d, layout.tile, code, to + d);
+                continue;
+            }
+        }
+#endif
         const vf scale = splat(load_packed_scale(layout, row, tile));
         const auto unpack = [&](auto put) {
             for (int c = d; c < d + layout.tile; c += kLanes) {

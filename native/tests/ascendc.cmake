@@ -62,6 +62,13 @@ if(ACL_ATTN_BUILD_SIM)
     endforeach()
   endforeach()
 
+  add_executable(sparse_limits_sim ${CMAKE_CURRENT_LIST_DIR}/sparse_limits.cpp)
+  target_link_libraries(sparse_limits_sim PRIVATE acl_attn_sim Threads::Threads)
+  add_test(NAME sparse_limits_Ascend910B1 COMMAND sparse_limits_sim)
+  set_tests_properties(
+    sparse_limits_Ascend910B1
+    PROPERTIES TIMEOUT 600 ENVIRONMENT "ACL_ATTN_PROFILE=host;ACL_ATTN_SOC_NAME=Ascend910B1;ACL_ATTN_SIM_CHECKS=1")
+
   # Not a test: what the cost model says of known calls.
   add_executable(bench_npu_model ${CMAKE_CURRENT_LIST_DIR}/bench_npu_model.cpp)
   target_link_libraries(bench_npu_model PRIVATE acl_attn_engine acl_attn_launch_sim acl_attn_kernels_2201

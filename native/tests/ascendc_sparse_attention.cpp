@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sparse AscendC kernels in the simulator with its checks on, for both architectures, against the double computation
-// and the host engine. A case without an instantiation has to be refused.
+// The sparse AscendC kernels in the simulator with its checks on, for both architectures, against the double
+// computation and the host engine. A case without an instantiation has to be refused.
 #include "ascendc/launch/sim_settings.h"
 #include "ascendc/launch/sparse_attention.h"
 #include "ascendc/launch/sparse_schedule.h"
@@ -191,6 +191,41 @@ void lists() {
     });
 }
 
+// Rows that no token sees are not touched: NaN in them changes nothing.
+void unseen_rows() {
+    for (const int64_t topk : {0, 40}) {
+        SparseSpec spec;
+        spec.heads = 8;
+        spec.has_cmp = true;
+        spec.cmp_topk = topk;
+        spec.ratio = 1;
+        spec.sequences = Sequences{{1, 290}, {2, 170}};
+        if (topk == 0) spec.sequences[1].extra_cmp = 9;
+        const SparseData data = make_sparse_data(spec, 6);
+        SparseData spoiled = data;
+        for (size_t n = 0; n < spec.sequences.size(); n++) {
+            std::vector<const uint8_t*> seen;
+            for (int64_t i = 0; i < spec.sequences[n].q_len; i++) {
+                for (const uint8_t* row : seen_rows(spec, data, n, i)) seen.push_back(row);
+            }
+            const auto spoil = [&](const std::vector<uint8_t>& rows, std::vector<uint8_t>& to) {
+                const size_t bytes = static_cast<size_t>(spec.row_bytes());
+                for (size_t at = 0; at < rows.size(); at += bytes) {
+                    if (std::count(seen.begin(), seen.end(), rows.data() + at) == 0) {
+                        std::fill_n(to.begin() + static_cast<ptrdiff_t>(at), bytes, uint8_t{0xff});
+                    }
+                }
+            };
+            spoil(data.sequences[n].ori, spoiled.sequences[n].ori);
+            spoil(data.sequences[n].cmp, spoiled.sequences[n].cmp);
+        }
+        for_each_chip([&](const Chip& chip) {
+            expect(is_same(result_on(chip, spec, spoiled), result_on(chip, spec, data)),
+                   chip_name(spec, chip) + ": NaN where nobody looks");
+        });
+    }
+}
+
 // Packed rows become the same numbers as on the host.
 void packed_numbers() {
     for (const SparseRows rows : {SparseRows::packed_e4m3, SparseRows::packed_hif8}) {
@@ -328,7 +363,7 @@ int main(int argc, char** argv) {
     const std::pair<const char*, void (*)()> tests[] = {
         {"scenarios", scenarios}, {"heads", heads}, {"windows", windows},
         {"lengths", lengths}, {"long_streams", long_streams}, {"lists", lists},
-        {"packed_numbers", packed_numbers}, {"padding", padding}, {"faults", faults},
+        {"unseen_rows", unseen_rows}, {"packed_numbers", packed_numbers}, {"padding", padding}, {"faults", faults},
         {"orders", orders}, {"shares", shares},
     };
     for (const auto& [name, run] : tests) {

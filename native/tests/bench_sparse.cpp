@@ -165,6 +165,7 @@ int main(int argc, char** argv) {
     const SparseRows bf16 = SparseRows::bf16, f16 = SparseRows::f16, packed = SparseRows::packed_e4m3;
     const Case cases[] = {
         {"prefill window bf16 s4096 h64", bf16, Mode::window, 1, 64, 4096, 4096, 1, 0},
+        {"prefill window bf16 s4096 h8", bf16, Mode::window, 1, 8, 4096, 4096, 1, 0},
         {"prefill window fp16 s4096 h64", f16, Mode::window, 1, 64, 4096, 4096, 1, 0},
         {"prefill window packed s4096 h64", packed, Mode::window, 1, 64, 4096, 4096, 1, 0},
         {"prefill prefix bf16 s1024 32k h64", bf16, Mode::prefix, 1, 64, 1024, 32768, 128, 0},
@@ -175,9 +176,12 @@ int main(int argc, char** argv) {
         {"decode lists bf16 b32 64k h64", bf16, Mode::lists, 32, 64, 1, 65536, 4, 512},
         {"decode lists packed b32 64k h64", packed, Mode::lists, 32, 64, 1, 65536, 4, 512},
         {"decode lists bf16 b32 64k h128", bf16, Mode::lists, 32, 128, 1, 65536, 4, 512},
+        {"decode prefix bf16 b32 64k h8", bf16, Mode::prefix, 32, 8, 1, 65536, 128, 0},
+        {"decode prefix bf16 b32 64k h1", bf16, Mode::prefix, 32, 1, 1, 65536, 128, 0},
         {"decode lists bf16 b32 64k h8", bf16, Mode::lists, 32, 8, 1, 65536, 4, 512},
         {"decode lists packed b32 64k h8", packed, Mode::lists, 32, 8, 1, 65536, 4, 512},
         {"decode lists bf16 b32 64k h1", bf16, Mode::lists, 32, 1, 1, 65536, 4, 512},
+        {"decode lists packed b32 64k h1", packed, Mode::lists, 32, 1, 1, 65536, 4, 512},
         {"decode lists bf16 b1 64k h64", bf16, Mode::lists, 1, 64, 1, 65536, 4, 512},
         {"decode prefix bf16 b1 1M h64", bf16, Mode::prefix, 1, 64, 1, 1 << 20, 128, 0},
         {"decode window bf16 b32 h64", bf16, Mode::window, 32, 64, 1, 65536, 1, 0},

@@ -4,8 +4,10 @@
 // The kernels for AMX with its registers emulated, on any processor: packing, parts, and the order of the steps. What
 // the real registers add, the other engine tests see where they are usable.
 #include "engine/amx_rows-inl.h"
+#include "engine/amx_stream-inl.h"
 #include "engine/kernels-inl.h"
 #include "engine/schedule.h"
+#include "engine/targets.h"
 #include "engine/workspace.h"
 #include "engine_reference.h"
 
@@ -112,10 +114,120 @@ void parts() {
     }
 }
 
+// Few rows against stored codes: rows of two blocks, of two heads, some keys, with scales of channels or of tokens.
+struct CodesCase {
+    Dtype dtype;
+    int32_t dim, group;
+    int64_t keys;
+    bool by_token;
+};
+
+struct CodesResult {
+    std::vector<float> out, lse;
+};
+
+CodesResult run_codes(const Kernels& kernels, const CodesCase& c) {
+    constexpr int32_t heads = 2;
+    Random random(7);
+    std::vector<uint16_t> query(static_cast<size_t>(heads * c.group * c.dim));
+    for (uint16_t& x : query) x = encode(Dtype::f16, static_cast<float>(random.normal()));
+    const int64_t row_bytes = bytes_of(c.dtype, c.dim);
+    const auto codes = [&] {
+        std::vector<uint8_t> x(static_cast<size_t>(c.keys * heads * row_bytes));
+        for (uint8_t& code : x) code = static_cast<uint8_t>(random.below(256) & (c.dtype == Dtype::i8 ? 0xff : 0xbb));
+        for (uint8_t& code : x) code = code == 0x80 && c.dtype == Dtype::hif8 ? 1 : code;  // NaN
+        return x;
+    };
+    const std::vector<uint8_t> keys = codes(), values = codes();
+    std::vector<float> scales(static_cast<size_t>(heads * std::max<int64_t>(c.keys, c.dim)));
+    for (float& x : scales) x = 0.01f + 0.001f * static_cast<float>(random.below(10));
+
+    Problem problem;
+    problem.dtype = problem.out_dtype = Dtype::f16;
+    problem.kv_dtype = c.dtype;
+    problem.heads = heads * c.group;
+    problem.kv_heads = heads;
+    problem.dim = problem.dim_v = problem.key.chunk = problem.value.chunk = c.dim;
+    for (Dequant* dequant : {&problem.key_dequant, &problem.value_dequant}) {
+        dequant->has_scale = true;
+        dequant->layout.group = c.by_token ? c.dim : 1;
+    }
+    Schedule schedule;
+    schedule.decode_rows = problem.heads;
+    Arena counter;
+    divide_scratch(counter, problem, schedule, kernels);
+    std::vector<char> memory(counter.used() + Arena::kAlignment, '\xff');
+    Arena arena = Arena::aligned(memory.data());
+    const Scratch scratch = divide_scratch(arena, problem, schedule, kernels);
+    std::fill_n(scratch.zeros, kMaxDim, 0.0f);
+
+    std::vector<uint16_t> out(query.size());
+    CodesResult result;
+    result.lse.resize(static_cast<size_t>(problem.heads));
+    RowBlock b = {};
+    b.query = query.data();
+    b.query_head_stride = c.dim;
+    const auto view = [&](const std::vector<uint8_t>& rows) {
+        KvView v = {};
+        v.base = reinterpret_cast<const char*>(rows.data());
+        v.token_stride = heads * row_bytes;
+        v.head_stride = row_bytes;
+        v.chunk = v.dim = c.dim;
+        v.dtype = c.dtype;
+        return v;
+    };
+    b.key = view(keys);
+    b.value = view(values);
+    ScaleView scale = {};
+    scale.base = reinterpret_cast<const char*>(scales.data());
+    scale.dtype = Dtype::f32;
+    scale.group = c.by_token ? c.dim : 1;
+    scale.group_stride = sizeof(float);
+    scale.token_stride = c.by_token ? heads * sizeof(float) : 0;
+    scale.head_stride = c.by_token ? sizeof(float) : c.dim * sizeof(float);
+    b.key_addition.scale = b.value_addition.scale = scale;
+    b.key_staged = b.value_staged = true;
+    b.band_first = kOpenFirst;
+    b.band_last = kOpenLast;
+    b.row_end = b.group = c.group;
+    b.key_begin = 3;
+    b.key_end = c.keys;
+    b.kv_heads = heads;
+    b.dim = b.dim_v = c.dim;
+    b.scale = 0.1f;
+    b.sink.out = reinterpret_cast<char*>(out.data());
+    b.sink.out_head_stride = 2 * c.dim;
+    b.sink.out_dtype = b.sink.query_dtype = Dtype::f16;
+    b.sink.empty_lse = INFINITY;
+    b.sink.lse = result.lse.data();
+    b.sink.lse_head_stride = 1;
+    kernels.decode_codes[static_cast<int>(c.dtype)](b, scratch);
+    for (const uint16_t x : out) result.out.push_back(decode(Dtype::f16, x));
+    return result;
+}
+
+// Against the products of vectors, which engine_features compares with the exact numbers.
+void codes() {
+    for (const Dtype dtype : {Dtype::i8, Dtype::i4, Dtype::f8_e4m3, Dtype::hif8}) {
+        for (const CodesCase& shape : {CodesCase{dtype, 128, 4, 100, false}, CodesCase{dtype, 72, 6, 203, true},
+                                       CodesCase{dtype, 16, 1, 20, false}}) {
+            const CodesResult got = run_codes(kEmulated, shape), want = run_codes(target_kernels(0), shape);
+            bool is_close = true;
+            for (size_t i = 0; i < got.out.size(); i++) {
+                is_close &= std::fabs(got.out[i] - want.out[i]) <= 0x1p-10f * std::fabs(want.out[i]) + 1e-4f;
+            }
+            for (size_t i = 0; i < got.lse.size(); i++) is_close &= std::fabs(got.lse[i] - want.lse[i]) <= 1e-5f;
+            expect(is_close, "codes of type " + std::to_string(static_cast<int>(dtype)) + ", dim " +
+                                 std::to_string(shape.dim));
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
     shapes();
     parts();
+    codes();
     return finish("engine_amx");
 }

@@ -33,8 +33,12 @@ void for_each_storage(SparseSpec spec, Body body) {
     }
 }
 
-void scenarios() {
+// Few heads and more of them are computed in different ways.
+constexpr int32_t kFewAndMore[] = {4, 12};
+
+void scenarios(int32_t heads) {
     SparseSpec base;
+    base.heads = heads;
     base.sequences = Sequences{{3, 40}, {1, 700}, {20, 300}, {5, 3}, {0, 9}, {4, 0}};
     for_each_storage(base, [](SparseSpec spec) {
         check(spec);  // window alone
@@ -55,7 +59,7 @@ void scenarios() {
 }
 
 void heads() {
-    for (const int32_t heads : {1, 3, 5, 6, 7, 32, 64, 128}) {
+    for (const int32_t heads : {1, 2, 3, 5, 6, 7, 8, 9, 17, 32, 64, 128}) {
         for (const int64_t topk : {0, 50}) {
             SparseSpec spec;
             spec.heads = heads;
@@ -68,12 +72,13 @@ void heads() {
     }
 }
 
-void windows() {
+void windows(int32_t heads) {
     const int64_t windows[][2] = {{-1, -1}, {-1, 0}, {0, 0}, {2, 1}, {300, 5}, {127, -1}};
     for (const auto& window : windows) {
         SparseSpec spec;
-        spec.dtype = Dtype::f16;
-        spec.rows = SparseRows::f16;
+        spec.heads = heads;
+        spec.dtype = heads > 4 ? Dtype::bf16 : Dtype::f16;
+        spec.rows = heads > 4 ? SparseRows::bf16 : SparseRows::f16;
         spec.left = window[0];
         spec.right = window[1];
         spec.sequences = Sequences{{70, 90}, {2, 600}, {30, 12}};
@@ -81,9 +86,10 @@ void windows() {
     }
 }
 
-void ratios() {
+void ratios(int32_t heads) {
     for (const int64_t ratio : {1, 3, 4, 128}) {
         SparseSpec spec;
+        spec.heads = heads;
         spec.has_cmp = true;
         spec.ratio = ratio;
         spec.sequences = Sequences{{10, 270, 0, 3}, {3, 128}, {200, 131}, {12, 18}};
@@ -92,10 +98,10 @@ void ratios() {
 }
 
 // Streams that are cut, by few and by many query tokens.
-void long_streams() {
+void long_streams(int32_t heads) {
     for (const int64_t topk : {0, 2500}) {
         SparseSpec spec;
-        spec.heads = 2;
+        spec.heads = heads;
         spec.left = -1;
         spec.has_cmp = true;
         spec.ratio = 2;
@@ -107,15 +113,15 @@ void long_streams() {
     }
 }
 
-// Unpacked as the specification says.
-void packed_numbers() {
+// Unpacked as the specification says, by few heads and by many.
+void packed_numbers(int32_t heads) {
     for (const SparseRows rows : {SparseRows::packed_e4m3, SparseRows::packed_hif8}) {
-        const SparseSpec spec = every_packed_number(rows);
+        const SparseSpec spec = every_packed_number(rows, heads);
         const SparseData data = make_every_packed_number(spec);
         const Result got = run_sparse(spec, data);
         for (size_t scale = 0; scale < 255; scale++) {
             for (int64_t i = 0; i < kDim; i++) {
-                const uint16_t code = got.out[scale * kDim + static_cast<size_t>(i)];
+                const uint16_t code = got.out[scale * static_cast<size_t>(heads) * kDim + static_cast<size_t>(i)];
                 const double want = read_row(spec, data.sequences[scale].ori.data(), i);
                 if (decode(Dtype::bf16, code) == want) continue;
                 fail("packed rows " + std::to_string(static_cast<int>(rows)) + ": scale code " + std::to_string(scale) +
@@ -221,12 +227,14 @@ void refusals() {
 int main() {
     refusals();
     for_each_target([](int) {
-        scenarios();
         heads();
-        windows();
-        ratios();
-        long_streams();
-        packed_numbers();
+        for (const int32_t count : kFewAndMore) {
+            scenarios(count);
+            windows(count);
+            ratios(count);
+            long_streams(count);
+            packed_numbers(count);
+        }
         padding();
         faults();
     });

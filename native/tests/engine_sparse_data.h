@@ -172,10 +172,10 @@ inline SparseData make_sparse_data(const SparseSpec& spec, uint64_t seed) {
 
 // Tokens that see one row each, and no sink, so that the row is the result: every code with every scale that makes it
 // finite; sequence n has scale n.
-inline SparseSpec every_packed_number(SparseRows rows) {
+inline SparseSpec every_packed_number(SparseRows rows, int32_t heads = 1) {
     SparseSpec spec;
     spec.rows = rows;
-    spec.heads = 1;
+    spec.heads = heads;
     spec.has_sink = false;
     spec.sequences = std::vector<SparseSequenceSpec>(255, {1, 1});
     return spec;

@@ -35,7 +35,13 @@ std::vector<SparseSpec> specs() {
     cut.left = -1;
     cut.ratio = 1;
     cut.sequences = Sequences{{3, 2500}};
-    return {window, dense, lists, both, fp16, packed, packed_window, cut};
+    std::vector<SparseSpec> all = {window, dense, lists, both, fp16, packed, packed_window, cut};
+    // More heads than few, which are computed in another way.
+    for (const SparseSpec& few : {lists, both, fp16, packed_window}) {
+        all.push_back(few);
+        all.back().heads = 20;
+    }
+    return all;
 }
 
 Result on_threads(int threads, const SparseSpec& spec, const SparseData& data) {
@@ -182,9 +188,9 @@ void unseen_rows() {
 }
 
 // Values that the plain product cannot take, seen before and after a cut.
-void exceptional_rows() {
+void exceptional_rows(int32_t heads) {
     SparseSpec spec;
-    spec.heads = 2;
+    spec.heads = heads;
     spec.left = -1;
     spec.has_sink = false;
     spec.sequences = Sequences{{4, 2300}};
@@ -210,7 +216,7 @@ int main() {
         parts();
         storage();
         unseen_rows();
-        exceptional_rows();
+        for (const int32_t heads : {2, 8, 12}) exceptional_rows(heads);
     });
     return finish("engine_sparse_determinism");
 }

@@ -93,7 +93,29 @@ __aicore__ void refused([[maybe_unused]] GlobalTensor<float> gm) {
     LocalTensor<uint8_t> narrow(TPosition::VECIN, 32768, 256);
     And(narrow, narrow, narrow, 64, 1, BinaryRepeatParams());
 #endif
-#elif CASE == 20  // a reduction's order by name of another reduction, positions of an int
+#elif CASE == 20  // reductions of integers
     WholeReduceMax<int32_t>(i, i, 64, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+#elif CASE == 21  // half bytes row by row
+    GlobalTensor<int4b_t> packed;
+    LocalTensor<int4b_t> codes(TPosition::VECIN, 32768, 256);
+    DataCopyPad(codes, packed, DataCopyExtParams(), DataCopyPadExtParams<int4b_t>());
+#elif CASE == 22  // ND to NZ of 64 bits; a register's shift by another type than int16_t
+#if __NPU_ARCH__ == 2201
+    GlobalTensor<int64_t> rows;
+    LocalTensor<int64_t> tile(TPosition::A1, 0, 256);
+    DataCopy(tile, rows, Nd2NzParams());
+#else
+    Reg::RegTensor<uint32_t> reg;
+    Reg::MaskReg all = Reg::CreateMask<uint32_t, Reg::MaskPattern::ALL>();
+    Reg::ShiftLefts(reg, reg, 1, all);
+#endif
+#elif CASE == 23  // registers' lanes that arithmetic leaves alone; a copy between types
+#if __NPU_ARCH__ == 2201
+    Copy(f, h, 64, 1, CopyRepeatParams());
+#else
+    Reg::RegTensor<float> reg;
+    Reg::MaskReg all = Reg::CreateMask<float, Reg::MaskPattern::ALL>();
+    Reg::Add<float, Reg::MaskMergeMode::MERGING>(reg, reg, reg, all);
+#endif
 #endif
 }

@@ -266,7 +266,8 @@ void check_shares(const TaskRules& r, const Sequences& sequences, const std::str
             int64_t seen = 0;
             for (const auto& share : shares) {
                 const int64_t row = m * r.blocking.rows;
-                if (share.sequence != static_cast<int64_t>(n) || row < share.row_begin || row >= share.row_end) continue;
+                if (share.sequence != static_cast<int64_t>(n)) continue;
+                if (row < share.row_begin || row >= share.row_end) continue;
                 const uint32_t* at = words.data() + cube_word(share.core);
                 const std::vector<int64_t> end = {at[kEndBatch], at[kEndRows], at[kEndColumns]};
                 const std::vector<int64_t> start = {at[kStartBatch], at[kStartRows], at[kStartColumns]};

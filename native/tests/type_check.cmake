@@ -25,7 +25,9 @@ function(flags_of mode)
     set(flags -DACL_ATTN_VENDOR_DEVICE -I${ROOT}/native/tests/vendor_like ${pass_${pass}})
     if(mode MATCHES "_calls$")
       # The language in which clang tells functions of a device from those of the host; nothing of CUDA itself is used.
-      list(APPEND flags -x cuda --cuda-device-only -nocudainc -nocudalib -Wno-unknown-cuda-version)
+      # There, constexpr functions would be both.
+      list(APPEND flags -x cuda --cuda-device-only -nocudainc -nocudalib -Wno-unknown-cuda-version -Xclang
+                        -fno-cuda-host-device-constexpr)
     endif()
   endif()
   set(flags ${flags} PARENT_SCOPE)

@@ -30,15 +30,15 @@ endfunction()
 
 set(passes simulator_unsplit,simulator_cube,simulator_vector)
 add_type_check(kernel_types ${CMAKE_CXX_COMPILER} ${kernels} 0 debug,${passes})
-add_type_check(sim_refused ${CMAKE_CXX_COMPILER} ${refused} 20 simulator,debug)
+add_type_check(sim_refused ${CMAKE_CXX_COMPILER} ${refused} 23 simulator,debug)
 
 find_program(ACL_ATTN_CLANGXX NAMES clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14)
 if(ACL_ATTN_CLANGXX)
   add_type_check(kernel_types_clang ${ACL_ATTN_CLANGXX} ${kernels} 0 simulator,debug,${passes})
   add_type_check(
     kernel_types_device ${ACL_ATTN_CLANGXX} ${kernels} 0 unsplit,cube,vector,unsplit_calls,cube_calls,vector_calls)
-  add_type_check(device_refused ${ACL_ATTN_CLANGXX} ${refused} 20 unsplit)
-  add_type_check(device_branch_refused ${ACL_ATTN_CLANGXX} ${refused_by_device} 7 unsplit_calls,cube_calls,vector_calls)
+  add_type_check(device_refused ${ACL_ATTN_CLANGXX} ${refused} 23 unsplit)
+  add_type_check(device_branch_refused ${ACL_ATTN_CLANGXX} ${refused_by_device} 8 unsplit_calls,cube_calls,vector_calls)
 else()
   add_test(NAME kernel_types_device COMMAND ${CMAKE_COMMAND} -E echo "skipped: clang++ is not here")
   set_tests_properties(kernel_types_device PROPERTIES SKIP_REGULAR_EXPRESSION "skipped")

@@ -16,44 +16,32 @@ inline namespace ACL_ATTN_KERNEL_ARCH {
 // other as long as both take about as long (signals.h).
 template <class Traits>
 __aicore__ inline void RunCube(const typename Traits::Params& params, int64_t core) {
-    Steps<Traits> steps(params, core);
+    using Window = StepsUnderWay<Traits, 0>;
+    Window steps(params, core);
     CubeSide<Traits> side(Traits::Rows(params), core);
-    Step now = {};
-    Step before = {};
-    bool has_before = false;
-    bool has_now = steps.Next(&now);
-    while (has_now || has_before) {
-        if (has_now) side.Scores(now, steps.items[now.item]);
-        if (has_before) side.Products(before, steps.items[before.item]);
-        before = now;
-        has_before = has_now;
-        has_now = has_now && steps.Next(&now);
+    while (steps.Advance()) {
+        if (steps.Has(Window::kScoring)) side.Scores(steps.At(Window::kScoring), steps.ItemAt(Window::kScoring));
+        if (steps.Has(Window::kSumming)) side.Products(steps.At(Window::kSumming), steps.ItemAt(Window::kSumming));
     }
     side.Finish();
 }
 
-// One step further ahead, a vector core makes keys of the stored ones.
+// Further ahead, a vector core makes keys of the stored ones.
 template <class Traits, class Side>
 __aicore__ inline void RunVector(const typename Traits::Params& params, int64_t core, int32_t vector_core) {
-    Steps<Traits> steps(params, core);
+    using Window = StepsUnderWay<Traits, Traits::kLead>;
+    Window steps(params, core);
     Side side(Traits::Rows(params), core, vector_core);
     constexpr bool kProductsFirst = Traits::kProductSlots == 1 && __NPU_ARCH__ != 2201;
-    Step next = {};
-    Step now = {};
-    Step before = {};
-    bool has_before = false;
-    bool has_now = false;
-    bool has_next = steps.Next(&next);
-    while (has_next || has_now || has_before) {
-        if (has_next) side.Keys(next, steps.items[next.item]);
-        if (kProductsFirst && has_before) side.Products(before, steps.items[before.item]);
-        if (has_now) side.Probs(now, steps.items[now.item]);
-        if (!kProductsFirst && has_before) side.Products(before, steps.items[before.item]);
-        before = now;
-        has_before = has_now;
-        now = next;
-        has_now = has_next;
-        has_next = has_next && steps.Next(&next);
+    while (steps.Advance()) {
+        const bool has_products = steps.Has(Window::kSumming);
+        const Step& summing = steps.At(Window::kSumming);
+        if (steps.Has(Window::kPreparing)) {
+            side.Keys(steps.At(Window::kPreparing), steps.ItemAt(Window::kPreparing));
+        }
+        if (kProductsFirst && has_products) side.Products(summing, steps.ItemAt(Window::kSumming));
+        if (steps.Has(Window::kScoring)) side.Probs(steps.At(Window::kScoring), steps.ItemAt(Window::kScoring));
+        if (!kProductsFirst && has_products) side.Products(summing, steps.ItemAt(Window::kSumming));
     }
     side.Finish();
 }

@@ -11,6 +11,9 @@
 //   products of step i + 2  are written after the cube saw the probabilities of i + 2, which vector cores make after
 //                           they have added the products of i.
 //
+// Keys that vector cores make have a slot for each of three steps: those of step i + 3 are written after vector cores
+// saw the scores of step i, for which the cube had fetched its keys.
+//
 // Where products have one slot in UB (Traits::kProductSlots), vector cores add those of step i - 1 before they make the
 // probabilities of step i; then the last two hold for step i + 1, and one slot of probabilities is enough, too.
 #pragma once

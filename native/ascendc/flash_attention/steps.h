@@ -79,12 +79,12 @@ public:
         end_ = ranges.GetValue(static_cast<uint64_t>(core + 1));
     }
 
-    // False: there is none. The items of the two steps before this one stay.
+    // False: there is none. Items of kStepsBefore steps before this one stay.
     __aicore__ inline bool Next(Step* step) {
         step->is_first = key_ >= key_end_;
         if (step->is_first) {
             if (next_ >= end_) return false;
-            item_ = (item_ + 1) % kStepsAlive;
+            item_ = (item_ + 1) % kItems;
             item_slot_ = 1 - item_slot_;
             items[item_].Read(params_, next_++);
             range_ = -1;
@@ -106,7 +106,9 @@ public:
         return true;
     }
 
-    Item items[kStepsAlive];  // as many as steps are alive
+    static constexpr int32_t kStepsBefore = Traits::kLead + 1;
+    static constexpr int32_t kItems = kStepsBefore + 1;
+    Item items[kItems];
 
 private:
     // Afterwards the item has no keys left, or there is one in the range.
@@ -125,8 +127,47 @@ private:
     int64_t key_end_ = 0;
     int64_t number_ = 0;
     int32_t range_ = 0;
-    int32_t item_ = kStepsAlive - 1;
+    int32_t item_ = kItems - 1;
     int32_t item_slot_ = 1;
+};
+
+// The steps of a core that are under way: one whose products are computed, one whose scores are, and kAhead that are
+// prepared.
+template <class Traits, int32_t kAhead>
+class StepsUnderWay {
+    static_assert(kAhead <= Traits::kLead, "their items stay");
+
+public:
+    static constexpr int32_t kPreparing = 0;
+    static constexpr int32_t kScoring = kAhead;
+    static constexpr int32_t kSumming = kAhead + 1;
+
+    __aicore__ inline StepsUnderWay(const typename Traits::Params& params, int64_t core) : steps_(params, core) {}
+
+    // Each becomes the one after it. False: none is left.
+    __aicore__ inline bool Advance() {
+        bool is_any = false;
+        for (int32_t i = kSumming; i > 0; --i) {
+            under_way_[i] = under_way_[i - 1];
+            has_[i] = has_[i - 1];
+            is_any = is_any || has_[i];
+        }
+        has_[0] = has_more_ && steps_.Next(&under_way_[0]);
+        has_more_ = has_[0];
+        return is_any || has_more_;
+    }
+
+    __aicore__ inline bool Has(int32_t stage) const { return has_[stage]; }
+    __aicore__ inline const Step& At(int32_t stage) const { return under_way_[stage]; }
+    __aicore__ inline const typename Traits::Item& ItemAt(int32_t stage) const {
+        return steps_.items[under_way_[stage].item];
+    }
+
+private:
+    Steps<Traits> steps_;
+    Step under_way_[kSumming + 1] = {};
+    bool has_[kSumming + 1] = {};
+    bool has_more_ = true;
 };
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

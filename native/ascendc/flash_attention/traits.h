@@ -56,6 +56,7 @@ struct Traits {
     using Item = ascendc::Item;
     static constexpr bool kIsSparse = false;
     static constexpr ScaleType kSinkType = kIsSame<Out, half> ? ScaleType::f16 : ScaleType::bf16;
+    static constexpr int32_t kLead = 1;  // steps that vector cores make keys ahead
     static constexpr float kEmptyLse = __builtin_huge_valf();  // of a row that has seen no key
 
     // The part of the parameters that all kernels of attention have.

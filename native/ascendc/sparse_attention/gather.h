@@ -30,10 +30,12 @@ class RowGather {
     using Stored = typename Traits::Row;
     using Item = typename Traits::Item;
     static constexpr int32_t kNoRow = -1;
+    static constexpr uint32_t kScaleFloats = Traits::kGatherRows * kFloatsPerBlock;
 
 public:
     __aicore__ inline void Begin() {
         stored_.Prime();
+        order_.Prime();
         if constexpr (Traits::kIsPacked) unpacked_.Prime();
         constexpr int32_t kFloats = static_cast<int32_t>(Traits::kRowBytes / sizeof(float));
         Fill(Ub<float>(Traits::kUbZero, kFloats), 0.0f, kFloats);
@@ -42,6 +44,7 @@ public:
     }
     __aicore__ inline void End() {
         stored_.Drain();
+        order_.Drain();
         if constexpr (Traits::kIsPacked) unpacked_.Drain();
     }
 
@@ -64,10 +67,11 @@ public:
     // Columns `share` of the step, which was read last, to rows of the slot at `to`. Hidden ones become 0: they are
     // multiplied by probabilities of 0.
     __aicore__ inline void Take(const Step& step, const Item& item, RowShare share, uint64_t to) {
-        // What was in the slot has been read when vector cores have seen that step's products. And back, so that the
-        // flag is free for the next one.
-        Order<AscendC::HardEvent::V_MTE3, 1>();
-        Order<AscendC::HardEvent::MTE3_V, 1>();
+        // What was in the slot has been read: vector cores have seen that step's scores.
+        order_.WaitFree(0);
+        order_.SetReady(0);
+        order_.WaitReady(0);
+        order_.SetFree(0);
         const Stream& stream = item.streams[step.range];
         const int32_t end = share.begin + share.rows;
         int32_t buffered = 0;
@@ -138,7 +142,7 @@ private:
         stored_.WaitReady(buffer_);
         if constexpr (Traits::kIsPacked) {
             unpacked_.WaitFree(buffer_);
-            UnpackRows(UnpackedTile(), StoredTile(), count);
+            UnpackRows(UnpackedTile(), StoredTile(), Ub<float>(Traits::kUbScales, kScaleFloats), count);
             stored_.SetFree(buffer_);
             unpacked_.SetReady(buffer_);
             unpacked_.WaitReady(buffer_);
@@ -148,21 +152,22 @@ private:
             Put(to, end - count, StoredTile(), count);
             stored_.SetFree(buffer_);
         }
-        buffer_ = 1 - buffer_;
+        buffer_ = (buffer_ + 1) % Traits::kGatherBuffers;
         *buffered = 0;
     }
 
     // Stored rows go to GM as they are, or to the vector pipe, which has flags for them because on dav-3510 nobody
     // fetches products.
     using StoredRing =
-        std::conditional_t<Traits::kIsPacked, EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, 2>,
-                           EventRing<AscendC::HardEvent::MTE2_MTE3, AscendC::HardEvent::MTE3_MTE2, 0, 2>>;
+        std::conditional_t<Traits::kIsPacked, EventRing<AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2, 1, Traits::kGatherBuffers>,
+                           EventRing<AscendC::HardEvent::MTE2_MTE3, AscendC::HardEvent::MTE3_MTE2, 0, Traits::kGatherBuffers>>;
 
     int32_t buffer_ = 0;
     bool has_ended_ = false;
     int32_t rows_[kKeysOfStep];  // that a list names; kNoRow: hidden
     StoredRing stored_;
     EventRing<AscendC::HardEvent::V_MTE3, AscendC::HardEvent::MTE3_V, 2, 2> unpacked_;
+    EventRing<AscendC::HardEvent::V_MTE3, AscendC::HardEvent::MTE3_V, 4, 1> order_;
 };
 
 }  // namespace ACL_ATTN_KERNEL_ARCH

@@ -7,8 +7,10 @@
 
 #include "meta/api.h"
 #include "ops/check_options.h"
+#include "ops/compute.h"
 #include "ops/report_handle.h"
 #include "ops/sparse_attention/entry.h"
+#include "ops/sparse_attention/plan.h"
 
 namespace acl_attn::ops::sparse {
 namespace {
@@ -17,6 +19,12 @@ Case understood(const Call& call, Profile) { return Case(call); }
 MetadataCase understood(const MetadataCall& call, Profile profile) {
     return MetadataCase(call, planning_device(profile));
 }
+
+// What the rules allow and this target does not compute.
+Finding target_limit(const Case& c, Profile profile) {
+    return c.q->is_empty() ? Finding{} : compute::unserved(make_plan(c, planning_device(profile))->problem);
+}
+Finding target_limit(const MetadataCase&, Profile) { return {}; }
 
 template <class Case, class Call>
 aclnnStatus check(const Entry& entry, const Catalogue<Case>& catalogue, Call& call) {
@@ -30,6 +38,9 @@ aclnnStatus check(const Entry& entry, const Catalogue<Case>& catalogue, Call& ca
     auto kept = std::make_shared<KeptReport>(accepting_profiles(catalogue, subject, revision));
     all_findings(catalogue, subject, {profile, revision, subject.known()},
                  [&](Finding finding) { kept->add(std::move(*finding), false); });
+    if (kept->count() == 0) {
+        if (Finding finding = target_limit(subject, profile)) kept->add(std::move(*finding), true);
+    }
     *entry.report = publish(std::move(kept));
     return ACLNN_SUCCESS;
 }

@@ -20,8 +20,8 @@ inline runtime::TaskResult result_of(const Finding& finding) {
 
 inline runtime::TaskResult result_of(runtime::TaskResult result) { return result; }
 
-// The result of `body`, which returns a Finding or a result. A lack of memory is reported without a sentence, which would need
-// some.
+// The result of `body`, which returns a Finding or a result. A lack of memory is reported without a sentence, which
+// would need some.
 template <class Body>
 runtime::TaskResult guarded_result(Body&& body) noexcept {
     try {

@@ -10,7 +10,7 @@ namespace AscendC {
 namespace strict {
 
 template <class T>
-constexpr void check_pad() {
+__aicore__ constexpr void check_pad() {
 #if __NPU_ARCH__ == 2201
     static_assert(is_any_of<T, int8_t, uint8_t, half, bfloat16_t, int16_t, uint16_t, float, int32_t, uint32_t, int64_t,
                             uint64_t, double>,
@@ -21,7 +21,7 @@ constexpr void check_pad() {
 }
 
 template <class T>
-constexpr void check_nz() {
+__aicore__ constexpr void check_nz() {
 #if __NPU_ARCH__ == 2201
     static_assert(is_any_of<T, int8_t, uint8_t, half, bfloat16_t, int16_t, uint16_t, float, int32_t, uint32_t, int4b_t>,
                   "DataCopy to NZ: expected a type that this chip copies");

@@ -10,7 +10,7 @@ namespace AscendC {
 namespace strict {
 
 template <class C, class A, class B>
-constexpr bool is_product() {
+__aicore__ constexpr bool is_product() {
     if constexpr (std::is_same_v<C, int32_t>) {
         return (is_any_of<A, int8_t> && is_any_of<B, int8_t>) ||
                (!k3510 && is_any_of<A, int4b_t> && is_any_of<B, int4b_t>);
@@ -25,7 +25,7 @@ constexpr bool is_product() {
 }
 
 template <class T>
-constexpr bool is_operand() {
+__aicore__ constexpr bool is_operand() {
 #if __NPU_ARCH__ == 3510
     return is_any_of<T, int8_t, uint8_t, half, bfloat16_t, float, int32_t, uint32_t, fp8_e4m3fn_t, fp8_e5m2_t,
                      hifloat8_t, fp4x2_e2m1_t, fp4x2_e1m2_t>;
@@ -36,7 +36,7 @@ constexpr bool is_operand() {
 
 // L0C holds float or int32_t.
 template <class T, class U>
-constexpr bool is_outlet() {
+__aicore__ constexpr bool is_outlet() {
 #if __NPU_ARCH__ == 3510
     if (std::is_same_v<U, float> && is_any_of<T, fp8_e4m3fn_t, hifloat8_t>) return true;
     if (std::is_same_v<U, int32_t> && is_any_of<T, bfloat16_t>) return true;

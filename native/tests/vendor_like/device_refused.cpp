@@ -7,6 +7,7 @@
 using namespace AscendC;
 
 inline float of_the_host() { return 1.0f; }
+constexpr float constant_of_the_host() { return 1.0f; }
 struct Counter {
     uint32_t next() { return count++; }
     uint32_t count = 0;
@@ -31,7 +32,9 @@ extern "C" __global__ __mix__(1, 2) void refused(GM_ADDR address) {
 #elif CASE == 6  // a method of the host
     Counter counter;
     numbers.SetValue(counter.next(), 1.0f);
-#elif CASE == 7  // global memory taken for UB
+#elif CASE == 7  // a constant function of the host
+    numbers.SetValue(1, constant_of_the_host());
+#elif CASE == 8  // UB taken for global memory
     GlobalTensor<float> rows;
     rows.SetGlobalBuffer(memory);
 #endif

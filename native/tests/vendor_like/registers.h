@@ -137,11 +137,11 @@ template <MemType src, MemType dst>
 __simd_callee__ void LocalMemBar();
 
 // --- Arithmetic.
-#define ACL_ATTN_STRICT_REG_BINARY(Name, ...)                                                            \
-    template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>         \
-    __simd_callee__ inline void Name(U&, U&, U&, MaskReg&) {                                             \
-        static_assert(strict::names<T, U>, #Name ": expected the registers' element type");              \
-        static_assert(AscendC::strict::is_any_of<typename U::ActualT, __VA_ARGS__>, #Name ": its types"); \
+#define ACL_ATTN_STRICT_REG_BINARY(Name, ...)                                                                  \
+    template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>               \
+    __simd_callee__ inline void Name(U&, U&, U&, MaskReg&) {                                                   \
+        static_assert(strict::names<T, U> && mode == MaskMergeMode::ZEROING, #Name ": element type, ZEROING"); \
+        static_assert(AscendC::strict::is_any_of<typename U::ActualT, __VA_ARGS__>, #Name ": its types");      \
     }
 #define ACL_ATTN_STRICT_REG_INTEGERS int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t
 ACL_ATTN_STRICT_REG_BINARY(Add, half, bfloat16_t, float, ACL_ATTN_STRICT_REG_INTEGERS)
@@ -171,11 +171,11 @@ __simd_callee__ inline void ExpSub(S&, V&, V&, MaskReg&) {
                   "ExpSub: expected ZEROING, layout ZERO or ONE");
 }
 
-#define ACL_ATTN_STRICT_REG_UNARY(Name, Mode, ...)                                                          \
-    template <typename T = DefaultType, Mode mode = MaskMergeMode::ZEROING, typename U>                     \
-    __simd_callee__ inline void Name(U&, U&, MaskReg&) {                                                    \
-        static_assert(strict::names<T, U>, #Name ": expected the registers' element type");                 \
-        static_assert(AscendC::strict::is_any_of<typename U::ActualT, __VA_ARGS__>, #Name ": its types");   \
+#define ACL_ATTN_STRICT_REG_UNARY(Name, Mode, ...)                                                             \
+    template <typename T = DefaultType, Mode mode = MaskMergeMode::ZEROING, typename U>                        \
+    __simd_callee__ inline void Name(U&, U&, MaskReg&) {                                                       \
+        static_assert(strict::names<T, U> && mode == MaskMergeMode::ZEROING, #Name ": element type, ZEROING"); \
+        static_assert(AscendC::strict::is_any_of<typename U::ActualT, __VA_ARGS__>, #Name ": its types");      \
     }
 ACL_ATTN_STRICT_REG_UNARY(Exp, auto, half, float)
 ACL_ATTN_STRICT_REG_UNARY(Ln, auto, half, float)
@@ -185,20 +185,32 @@ ACL_ATTN_STRICT_REG_UNARY(Relu, MaskMergeMode, half, float, int32_t)
 ACL_ATTN_STRICT_REG_UNARY(Neg, MaskMergeMode, half, float, int8_t, int16_t, int32_t)
 ACL_ATTN_STRICT_REG_UNARY(Not, MaskMergeMode, half, float, ACL_ATTN_STRICT_REG_INTEGERS)
 
-#define ACL_ATTN_STRICT_REG_SCALAR(Name)                                                                            \
-    template <typename T = DefaultType, typename U, MaskMergeMode mode = MaskMergeMode::ZEROING, typename S>        \
-    __simd_callee__ inline void Name(S&, S&, U, MaskReg&) {                                                         \
-        static_assert(strict::names<T, S>, #Name ": expected the registers' element type");                         \
+#define ACL_ATTN_STRICT_REG_SCALAR(Name, ...)                                                                  \
+    template <typename T = DefaultType, typename U, MaskMergeMode mode = MaskMergeMode::ZEROING, typename S>   \
+    __simd_callee__ inline void Name(S&, S&, U, MaskReg&) {                                                    \
+        static_assert(strict::names<T, S> && mode == MaskMergeMode::ZEROING, #Name ": element type, ZEROING"); \
+        static_assert(AscendC::strict::is_any_of<typename S::ActualT, __VA_ARGS__>, #Name ": its types");      \
+        static_assert(std::is_convertible_v<U, typename S::ActualT>, #Name ": a scalar that converts");        \
     }
-ACL_ATTN_STRICT_REG_SCALAR(Adds)
-ACL_ATTN_STRICT_REG_SCALAR(Muls)
-ACL_ATTN_STRICT_REG_SCALAR(Maxs)
-ACL_ATTN_STRICT_REG_SCALAR(Mins)
-ACL_ATTN_STRICT_REG_SCALAR(ShiftLefts)
-ACL_ATTN_STRICT_REG_SCALAR(ShiftRights)
+ACL_ATTN_STRICT_REG_SCALAR(Adds, half, bfloat16_t, float, ACL_ATTN_STRICT_REG_INTEGERS)
+ACL_ATTN_STRICT_REG_SCALAR(Muls, half, float, int16_t, uint16_t, int32_t, uint32_t)
+ACL_ATTN_STRICT_REG_SCALAR(Maxs, half, bfloat16_t, float, ACL_ATTN_STRICT_REG_INTEGERS)
+ACL_ATTN_STRICT_REG_SCALAR(Mins, half, bfloat16_t, float, ACL_ATTN_STRICT_REG_INTEGERS)
+#define ACL_ATTN_STRICT_REG_SHIFT(Name)                                                                        \
+    template <typename T = DefaultType, typename U, MaskMergeMode mode = MaskMergeMode::ZEROING, typename S>   \
+    __simd_callee__ inline void Name(S&, S&, U, MaskReg&) {                                                    \
+        using E = typename S::ActualT;                                                                         \
+        static_assert(strict::names<T, S> && mode == MaskMergeMode::ZEROING, #Name ": element type, ZEROING"); \
+        static_assert(AscendC::strict::is_any_of<E, ACL_ATTN_STRICT_REG_INTEGERS>, #Name ": its types");       \
+        static_assert(std::is_same_v<U, int16_t>, #Name ": expected the number of bits as int16_t");           \
+    }
+ACL_ATTN_STRICT_REG_SHIFT(ShiftLefts)
+ACL_ATTN_STRICT_REG_SHIFT(ShiftRights)
 
 template <typename T = DefaultType, typename U, typename S>
-__simd_callee__ void Duplicate(S& dstReg, U scalarValue);
+__simd_callee__ inline void Duplicate(S&, U) {
+    static_assert(strict::names<T, S> && std::is_convertible_v<U, typename S::ActualT>, "Duplicate: its types");
+}
 template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename S>
 __simd_callee__ void Duplicate(S& dstReg, U scalarValue, MaskReg& mask);
 template <typename T = DefaultType, HighLowPart pos = HighLowPart::LOWEST, MaskMergeMode mode = MaskMergeMode::ZEROING,
@@ -212,11 +224,17 @@ template <typename T = DefaultType, IndexOrder order = IndexOrder::INCREASE_ORDE
 __simd_callee__ void Arange(S& dstReg, U scalarValue);
 
 template <typename T = DefaultType, CMPMODE mode = CMPMODE::EQ, typename U>
-__simd_callee__ void Compare(MaskReg& dst, U& srcReg0, U& srcReg1, MaskReg& mask);
+__simd_callee__ inline void Compare(MaskReg&, U&, U&, MaskReg&) {
+    static_assert(strict::names<T, U>, "Compare: expected the registers' element type");
+}
 template <typename T = DefaultType, CMPMODE mode = CMPMODE::EQ, typename U, typename S>
-__simd_callee__ void Compares(MaskReg& dst, U& srcReg, S scalarValue, MaskReg& mask);
+__simd_callee__ inline void Compares(MaskReg&, U&, S, MaskReg&) {
+    static_assert(strict::names<T, U> && std::is_convertible_v<S, typename U::ActualT>, "Compares: its types");
+}
 template <typename T = DefaultType, typename U>
-__simd_callee__ void Select(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask);
+__simd_callee__ inline void Select(U&, U&, U&, MaskReg&) {
+    static_assert(strict::names<T, U>, "Select: expected the registers' element type");
+}
 
 template <ReduceType type = ReduceType::SUM, typename T = DefaultType, typename U = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename S, typename V>

@@ -121,6 +121,15 @@ ACL_ATTN_STRICT_SCALAR(Muls)
 ACL_ATTN_STRICT_SCALAR(Maxs)
 ACL_ATTN_STRICT_SCALAR(Mins)
 
+template <typename T, bool isSetMask = true>
+__aicore__ inline void ShiftLeft(const LocalTensor<T>&, const LocalTensor<T>&, const T&, const int32_t&) {
+    static_assert(strict::is_any_of<T, int16_t, uint16_t, int32_t, uint32_t>, "ShiftLeft: expected 16 or 32 bits");
+}
+template <typename T, bool isSetMask = true>
+__aicore__ inline void ShiftRight(const LocalTensor<T>&, const LocalTensor<T>&, const T&, const int32_t&) {
+    static_assert(strict::is_any_of<T, int16_t, uint16_t, int32_t, uint32_t>, "ShiftRight: expected 16 or 32 bits");
+}
+
 // --- Fills.
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Duplicate(const LocalTensor<T>&, const T&, uint64_t, const uint8_t, const uint16_t,

@@ -42,7 +42,7 @@ constexpr bool is_duplicable =
 #endif
 
 template <class D, class S>
-constexpr bool is_cast() {
+__aicore__ constexpr bool is_cast() {
     if (std::is_same_v<S, float>) return is_any_of<D, half, bfloat16_t, float, int16_t, int32_t, int64_t
 #if __NPU_ARCH__ == 3510
                                                    , fp8_e4m3fn_t, fp8_e5m2_t, hifloat8_t

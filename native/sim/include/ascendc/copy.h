@@ -156,6 +156,7 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
 // are.
 template <class T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& intriParams) {
+    static_assert(detail::kIs3510 || sizeof(T) <= 4, "DataCopy(Nd2NzParams): expected elements of at most 32 bits");
     constexpr const char* kName = "DataCopy(Nd2NzParams)";
     detail::Unit& unit = detail::Unit::current();
     if (unit.checking()) {
@@ -178,6 +179,7 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
 template <class T>
 inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& dataCopyParams,
                         const DataCopyPadExtParams<T>& padParams) {
+    static_assert(!std::is_same_v<T, int4b_t>, "DataCopyPad: expected elements of whole bytes");
     constexpr const char* kName = "DataCopyPad";
     constexpr uint64_t kBlock = acl_attn::sim::kBlockBytes;
     detail::Unit& unit = detail::Unit::current();
@@ -224,6 +226,7 @@ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
 template <class T>
 inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                         const DataCopyExtParams& dataCopyParams) {
+    static_assert(!std::is_same_v<T, int4b_t>, "DataCopyPad: expected elements of whole bytes");
     constexpr const char* kName = "DataCopyPad";
     constexpr uint64_t kBlock = acl_attn::sim::kBlockBytes;
     detail::Unit& unit = detail::Unit::current();

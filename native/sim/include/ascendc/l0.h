@@ -44,6 +44,7 @@ constexpr Path l0_path(Space dst) { return dst == Space::l0a ? Path::l1_to_l0a :
 // two in dst.
 template <class T>
 inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& loadDataParams) {
+    static_assert(sizeof(T) <= 4, "LoadData: expected elements of at most 32 bits");
     constexpr const char* kName = "LoadData(LoadData2DParams)";
     detail::Unit& unit = detail::Unit::current();
     const LoadData2DParams params = loadDataParams;
@@ -126,6 +127,9 @@ inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T
 // columns. Transposed, rows of the source run along k of the destination.
 template <class T>
 inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& loadDataParams) {
+    static_assert(detail::is_any_of<T, half, bfloat16_t, float, int8_t, uint8_t, int32_t, uint32_t, fp8_e4m3fn_t,
+                                    fp8_e5m2_t, hifloat8_t, fp4x2_e2m1_t>,
+                  "LoadData: expected a type that this chip loads");
     constexpr const char* kName = "LoadData(LoadData2DParamsV2)";
     detail::Unit& unit = detail::Unit::current();
     const LoadData2DParamsV2 params = loadDataParams;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic between vector registers. Lanes outside of the mask become 0, or stay with MaskMergeMode::MERGING.
+// Arithmetic between vector registers. Lanes outside of the mask become 0; only Duplicate and Cast can leave them.
 #pragma once
 
 #include <cmath>
@@ -17,6 +17,8 @@ namespace impl {
 
 template <class T>
 constexpr bool is_bits = detail::is_summable<T> && std::is_integral_v<T>;
+template <class T>
+constexpr bool is_multiplied = detail::is_arithmetic<T> && !std::is_same_v<T, bfloat16_t>;  // by a scalar
 template <class T>
 constexpr bool is_signed = detail::is_any_of<T, half, float, int8_t, int16_t, int32_t>;
 template <class T>
@@ -37,7 +39,8 @@ inline void for_lanes(U& dst, const MaskReg& mask, bool slow, F f) {
 template <class Op, MaskMergeMode mode, class Named, class U>
 inline void binary(U& dst, U& a, U& b, MaskReg& mask, bool slow = false) {
     using T = typename U::ActualT;
-    static_assert(names_element<Named, U>, "expected the register's element type");
+    static_assert(names_element<Named, U> && mode == MaskMergeMode::ZEROING,
+                  "expected the register's element type, and ZEROING");
     for_lanes<mode>(dst, mask, slow, [&](uint32_t i) {
         return detail::narrow<T>(Op::of(detail::widen(a.get(i)), detail::widen(b.get(i))));
     });
@@ -45,13 +48,16 @@ inline void binary(U& dst, U& a, U& b, MaskReg& mask, bool slow = false) {
 template <class Op, MaskMergeMode mode, class Named, class U>
 inline void unary(U& dst, U& a, MaskReg& mask, bool slow = false) {
     using T = typename U::ActualT;
-    static_assert(names_element<Named, U>, "expected the register's element type");
+    static_assert(names_element<Named, U> && mode == MaskMergeMode::ZEROING,
+                  "expected the register's element type, and ZEROING");
     for_lanes<mode>(dst, mask, slow, [&](uint32_t i) { return detail::narrow<T>(Op::of(detail::widen(a.get(i)))); });
 }
 template <class Op, MaskMergeMode mode, class Named, class U, class Scalar>
 inline void with_scalar(U& dst, U& a, Scalar scalar, MaskReg& mask) {
     using T = typename U::ActualT;
-    static_assert(names_element<Named, U>, "expected the register's element type");
+    static_assert(names_element<Named, U> && mode == MaskMergeMode::ZEROING,
+                  "expected the register's element type, and ZEROING");
+    static_assert(std::is_convertible_v<Scalar, T>, "scalarValue: expected what converts to the element type");
     const T value = static_cast<T>(scalar);
     for_lanes<mode>(dst, mask, false, [&](uint32_t i) {
         return detail::narrow<T>(Op::of(detail::widen(a.get(i)), detail::widen(value)));
@@ -124,18 +130,29 @@ ACL_ATTN_SIM_REG_UNARY(Not, detail::NotLane, false, impl::is_bits)
         impl::with_scalar<Op, mode, T>(dstReg, srcReg, scalarValue, mask);                          \
     }
 ACL_ATTN_SIM_REG_SCALAR(Adds, detail::AddLane, detail::is_summable)
-ACL_ATTN_SIM_REG_SCALAR(Muls, detail::MulLane, detail::is_arithmetic)
+ACL_ATTN_SIM_REG_SCALAR(Muls, detail::MulLane, impl::is_multiplied)
 ACL_ATTN_SIM_REG_SCALAR(Maxs, detail::MaxLane, detail::is_summable)
 ACL_ATTN_SIM_REG_SCALAR(Mins, detail::MinLane, detail::is_summable)
-ACL_ATTN_SIM_REG_SCALAR(ShiftLefts, impl::LeftLane, impl::is_bits)
-ACL_ATTN_SIM_REG_SCALAR(ShiftRights, impl::RightLane, impl::is_bits)
 #undef ACL_ATTN_SIM_REG_SCALAR
+
+#define ACL_ATTN_SIM_REG_SHIFT(Name, Op)                                                            \
+    template <class T = DefaultType, class U, MaskMergeMode mode = MaskMergeMode::ZEROING, class S> \
+    inline void Name(S& dstReg, S& srcReg, U scalarValue, MaskReg& mask) {                          \
+        static_assert(impl::is_bits<typename S::ActualT> && std::is_same_v<U, int16_t>,             \
+                      #Name ": expected integers, and the number of bits as int16_t");              \
+        impl::with_scalar<Op, mode, T>(dstReg, srcReg, scalarValue, mask);                          \
+    }
+ACL_ATTN_SIM_REG_SHIFT(ShiftLefts, impl::LeftLane)
+ACL_ATTN_SIM_REG_SHIFT(ShiftRights, impl::RightLane)
+#undef ACL_ATTN_SIM_REG_SHIFT
 
 // dst += src0 * src1
 template <class T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, class U>
 inline void MulAddDst(U& dstReg, U& srcReg0, U& srcReg1, MaskReg& mask) {
-    static_assert(impl::names_element<T, U>, "MulAddDst: expected the registers' element type");
     using E = typename U::ActualT;
+    static_assert(impl::names_element<T, U> && mode == MaskMergeMode::ZEROING,
+                  "MulAddDst: expected the registers' element type, ZEROING");
+    static_assert(detail::is_any_of<E, half, bfloat16_t, float>, "MulAddDst: expected half, bfloat16_t or float");
     impl::for_lanes<mode>(dstReg, mask, false, [&](uint32_t i) {
         return detail::narrow<E>(
             std::fma(detail::widen(srcReg0.get(i)), detail::widen(srcReg1.get(i)), detail::widen(dstReg.get(i))));
@@ -302,7 +319,8 @@ inline void Cast(S& dstReg, V& srcReg, MaskReg& mask) {
     using D = typename S::ActualT;
     using E = typename V::ActualT;
     static_assert(impl::names_element<T, S> && impl::names_element<U, V>, "Cast: expected the registers' types");
-    static_assert(detail::cast_roundings<D, E>() != 0, "Cast: expected a pair of types that this chip converts");
+    static_assert(detail::cast_roundings<D, E>() != 0 && !std::is_same_v<D, E>,
+                  "Cast: expected a pair of types that this chip converts");
     static_assert(trait.mrgMode == MaskMergeMode::ZEROING ||
                       (trait.mrgMode == MaskMergeMode::MERGING && trait.layoutMode == RegLayout::ZERO),
                   "Cast: expected ZEROING, or MERGING with layout ZERO");

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The acl_attn authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stored codes as the numbers that tiles multiply, int8 or bf16, both exact. AmxCodes<T> has
+//   Parts                    what the other factor is split into, and so what the numbers are;
+//   kPiece                   channels that are taken together: of kVectors vectors of numbers;
+//   kExponent                the numbers are the codes' times 2^kExponent;
+//   keys(p, bytes, to)       a key's piece as vectors; key_channel(i): which channel their i-th number is;
+//   values(rows, bytes, to)  the piece of Parts::kPerElement values as elements, tile after tile; value_channel(i):
+//                            which channel the i-th element is of.
+// Lanes keep no order that would cost a shuffle.
+#pragma once
+
+#include <type_traits>
+
+#include "engine/amx_parts-inl.h"
+#include "formats/codes-inl.h"
+#include "formats/float8.h"
+
+namespace acl_attn::engine {
+namespace {
+
+typedef uint8_t vt __attribute__((vector_size(64)));  // a tile's row
+
+inline vt load_row_part(const uint8_t* p, int bytes) {
+    if (bytes >= 64) return load<vt>(p);
+#if defined(__AVX512BW__)
+    return reinterpret_cast<vt>(_mm512_maskz_loadu_epi8((uint64_t{1} << bytes) - 1, p));
+#else
+    vt v = {};
+    __builtin_memcpy(&v, p, static_cast<size_t>(bytes));
+    return v;
+#endif
+}
+
+// Inside each 128-bit quarter, of its lower (kHigh: upper) half: a0 b0 a1 b1 ..., elements of kBytes bytes.
+template <int kBytes, bool kHigh>
+inline vt zip_rows(vt a, vt b) {
+#if defined(__AVX512BW__)
+    const __m512i x = reinterpret_cast<__m512i>(a), y = reinterpret_cast<__m512i>(b);
+    if constexpr (kBytes == 1) {
+        return reinterpret_cast<vt>(kHigh ? _mm512_unpackhi_epi8(x, y) : _mm512_unpacklo_epi8(x, y));
+    } else {
+        return reinterpret_cast<vt>(kHigh ? _mm512_unpackhi_epi16(x, y) : _mm512_unpacklo_epi16(x, y));
+    }
+#else
+    vt out = {};
+    for (int i = 0; i < 64; i++) {
+        const int half = i % 16 / (2 * kBytes) * kBytes + i % kBytes;
+        const int from = i / 16 * 16 + (kHigh ? 8 : 0) + half;
+        out[i] = i / kBytes % 2 == 0 ? a[from] : b[from];
+    }
+    return out;
+#endif
+}
+
+// to[j], element 4q + i: bytes a, b, c, d of column 16q + 4j + i.
+inline void zip_four(vt a, vt b, vt c, vt d, vt to[4]) {
+    const vt low_ab = zip_rows<1, false>(a, b), high_ab = zip_rows<1, true>(a, b);
+    const vt low_cd = zip_rows<1, false>(c, d), high_cd = zip_rows<1, true>(c, d);
+    to[0] = zip_rows<2, false>(low_ab, low_cd);
+    to[1] = zip_rows<2, true>(low_ab, low_cd);
+    to[2] = zip_rows<2, false>(high_ab, high_cd);
+    to[3] = zip_rows<2, true>(high_ab, high_cd);
+}
+constexpr int zipped_column(int i) { return i % 16 / 4 * 16 + i / 16 * 4 + i % 4; }
+
+template <class T>
+struct AmxCodes;
+
+template <>
+struct AmxCodes<I8> {
+    using Parts = Int8Parts;
+    static constexpr int kPiece = 64, kVectors = 1, kExponent = 0;
+    static constexpr bool kIsStored = true;  // keys are numbers as they lie in memory
+
+    static void keys(const uint8_t* p, int bytes, vt* to) { to[0] = load_row_part(p, bytes); }
+    static constexpr int key_channel(int i) { return i; }
+    static void values(const uint8_t* const* rows, int bytes, vt* to) {
+        zip_four(load_row_part(rows[0], bytes), load_row_part(rows[1], bytes), load_row_part(rows[2], bytes),
+                 load_row_part(rows[3], bytes), to);
+    }
+    static constexpr int value_channel(int i) { return zipped_column(i); }
+};
+
+// In the upper half of a byte a code is 16 times as much, and has its sign.
+template <>
+struct AmxCodes<I4> {
+    using Parts = Int8Parts;
+    static constexpr int kPiece = 128, kVectors = 2, kExponent = 4;
+    static constexpr bool kIsStored = false;
+
+    static vt even(vt codes) {
+        typedef uint16_t words __attribute__((vector_size(64)));
+        return reinterpret_cast<vt>(reinterpret_cast<words>(codes) << 4) & uint8_t{0xf0};
+    }
+    static vt odd(vt codes) { return codes & uint8_t{0xf0}; }
+    static void keys(const uint8_t* p, int bytes, vt* to) {
+        const vt codes = load_row_part(p, bytes);
+        to[0] = even(codes);
+        to[1] = odd(codes);
+    }
+    static constexpr int key_channel(int i) { return i % 64 * 2 + i / 64; }
+    static void values(const uint8_t* const* rows, int bytes, vt* to) {
+        vt codes[4];
+        for (int k = 0; k < 4; k++) codes[k] = load_row_part(rows[k], bytes);
+        zip_four(even(codes[0]), even(codes[1]), even(codes[2]), even(codes[3]), to);
+        zip_four(odd(codes[0]), odd(codes[1]), odd(codes[2]), odd(codes[3]), to + 4);
+    }
+    static constexpr int value_channel(int i) { return zipped_column(i % 64) * 2 + i / 64; }
+};
+
+// The two bytes of codes 0 .. 127 as bf16 numbers.
+struct BytePlanes {
+    alignas(64) uint8_t low[128], high[128];
+
+    constexpr void set(int code, uint16_t bf16) {
+        low[code] = static_cast<uint8_t>(bf16);
+        high[code] = static_cast<uint8_t>(bf16 >> 8);
+    }
+};
+
+template <class T>
+constexpr BytePlanes byte_planes() {
+    BytePlanes planes = {};
+    for (int code = 0; code < 128; code++) {
+        if constexpr (std::is_same_v<T, HiFloat8>) {
+            planes.set(code, formats::kHiFloat8Table.bf16[code]);
+        } else {
+            planes.set(code, formats::bf16_of_e4m3(code));
+        }
+    }
+    return planes;
+}
+
+template <class T>
+struct Float8Codes {
+    using Parts = Bf16Parts;
+    static constexpr int kPiece = 64, kVectors = 2, kExponent = 0;
+    static constexpr bool kIsStored = false;
+    static constexpr BytePlanes kPlanes = byte_planes<T>();
+
+    static void planes(vt codes, vt& low, vt& high) {
+#if defined(__AVX512VBMI__)
+        const auto look_up = [&](const uint8_t* table) {
+            return reinterpret_cast<vt>(_mm512_permutex2var_epi8(
+                load<__m512i>(table), reinterpret_cast<__m512i>(codes), load<__m512i>(table + 64)));
+        };
+        low = look_up(kPlanes.low);
+        high = look_up(kPlanes.high);
+#else
+        for (int i = 0; i < 64; i++) {
+            low[i] = kPlanes.low[codes[i] & 0x7f];
+            high[i] = kPlanes.high[codes[i] & 0x7f];
+        }
+#endif
+        high |= codes & uint8_t{0x80};
+        if constexpr (std::is_same_v<T, HiFloat8>) {
+            const vt is_nan = reinterpret_cast<vt>(codes == formats::kNanHiFloat8);
+            high |= is_nan & uint8_t{0x7f};
+            low |= is_nan & uint8_t{0xc0};
+        }
+    }
+    static void keys(const uint8_t* p, int bytes, vt* to) {
+        vt low, high;
+        planes(load_row_part(p, bytes), low, high);
+        to[0] = zip_rows<1, false>(low, high);
+        to[1] = zip_rows<1, true>(low, high);
+    }
+    static constexpr int key_channel(int i) { return i % 32 / 8 * 16 + i / 32 * 8 + i % 8; }
+    static void values(const uint8_t* const* rows, int bytes, vt* to) {
+        vt low[2], high[2];
+        for (int k = 0; k < 2; k++) planes(load_row_part(rows[k], bytes), low[k], high[k]);
+        zip_four(low[0], high[0], low[1], high[1], to);
+    }
+    static constexpr int value_channel(int i) { return zipped_column(i); }
+};
+template <>
+struct AmxCodes<E4M3> : Float8Codes<E4M3> {};
+template <>
+struct AmxCodes<HiFloat8> : Float8Codes<HiFloat8> {};
+
+}  // namespace
+}  // namespace acl_attn::engine
