@@ -24,8 +24,8 @@ struct TileAt {
     ptrdiff_t stride;
 };
 
-// What comes next is asked for evenly over all that is done with a head's keys and values, not only while they are read:
-// the memory would rest meanwhile. In sixteenths of the bytes of both, about as the time goes.
+// What comes next is asked for evenly over all that is done with a head's keys and values, not only while they are
+// read: the memory would rest meanwhile. In sixteenths of the bytes of both, about as the time goes.
 constexpr int kAheadOfScores = 4, kAheadOfJoining = 2, kAheadOfSoftmax = 3, kAheadOfPacking = 4, kAheadOfSums = 3;
 static_assert(kAheadOfScores + kAheadOfJoining + kAheadOfSoftmax + kAheadOfPacking + kAheadOfSums == 16, "all of it");
 
@@ -244,7 +244,8 @@ public:
         ReadAhead none;
         ReadAhead& next = ahead == nullptr ? none : *ahead;
         const Pending before = pending_;
-        pending_ = {out, begin / Parts::kPerRow, (begin + count + Parts::kPerRow - 1) / Parts::kPerRow, 1 - before.half};
+        const int end = (begin + count + Parts::kPerRow - 1) / Parts::kPerRow;
+        pending_ = {out, begin / Parts::kPerRow, end, 1 - before.half};
         for (int r = 0; r < rows_; r++) {
             split_row(h, r, scores + r * kStreamScoreStride, begin, count);
             next.advance(count * ahead_of_row_);
@@ -382,7 +383,7 @@ private:
     const RowBlock& b_;
     const Scratch& s_;
     const int rows_, tiles_;
-    const int ahead_of_row_, ahead_of_element_, ahead_of_sums_;  // bytes to ask for beside these, the first for each key
+    const int ahead_of_row_, ahead_of_element_, ahead_of_sums_;  // bytes to ask for beside these; the first by key
     char* const values_;   // [half][tile of columns][step] tiles
     char* const factors_;  // [half][block][step] tiles
     char* const sums_;     // [block][tile of columns] tiles
