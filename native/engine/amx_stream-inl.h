@@ -17,7 +17,6 @@ namespace {
 constexpr int kAmxTileBytes = kAmxRows * 64;
 
 inline int blocks_of(int rows) { return (rows + kAmxPartRows - 1) / kAmxPartRows; }
-inline int rows_of_block(int rows, int block) { return smaller(rows - block * kAmxPartRows, kAmxPartRows); }
 
 struct TileAt {
     const char* address;
@@ -100,8 +99,9 @@ public:
         Chunk ring[3];  // two chunks' numbers are ready: a tile is loaded only when what was stored for it has arrived
         const auto prepare = [&](int n) {
             if (n + 1 < all) touch(chunk_at(n + 1));
-            if (n < all) ring[n % 3] = chunk_at(n);
-            if (n < all) ring[n % 3].numbers = locate(ring[n % 3], n % 3);
+            if (n >= all) return;
+            ring[n % 3] = chunk_at(n);
+            ring[n % 3].numbers = locate(ring[n % 3], n % 3);
         };
         prepare(0);
         prepare(1);
