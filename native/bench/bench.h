@@ -22,8 +22,8 @@ int aclAttnBenchIsUnitUsable(int unit);
  * that other processes hardly disturb: additions and multiplications count one each, exponentials ("fp32_exp", the
  * inner step of a softmax in cache: subtraction, exponential, store, sum) one. 0 for a unit that is not usable. */
 double aclAttnBenchOperations(int unit, int threads, double seconds);
-/* Bytes a second of so many threads together that each read their part of `data` again and again. 0 if there are less
- * than 4096 bytes a thread. */
+/* Bytes a second of so many threads together that each read their part of `data` again and again, in the fastest of
+ * several ways, for about so many seconds in all. 0 if there are less than 4096 bytes a thread. */
 double aclAttnBenchRead(const void *data, size_t bytes, int threads, double seconds);
 
 /* Seconds that phase one of a small decode call takes, its rules (those of the profile in force) and the destruction of

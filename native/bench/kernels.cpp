@@ -162,6 +162,24 @@ __attribute__((target("avx512f"), noinline)) void read_avx512(const char* data, 
     }
     keep(all);
 }
+
+// In several places in turns, with lines asked for ahead: more requests are open than one stream of loads keeps.
+__attribute__((target("avx512f"), noinline)) void read_avx512_streams(const char* data, size_t bytes) {
+    constexpr size_t kStreams = 4, kAhead = 1024;
+    const size_t part = bytes / kStreams / 128 * 128;
+    __m512i all[2 * kStreams] = {};
+    for (size_t i = 0; i < part; i += 128) {
+        for (size_t s = 0; s < kStreams; s++) {
+            const char* from = data + s * part + i;
+            _mm_prefetch(from + kAhead, _MM_HINT_T0);
+            _mm_prefetch(from + kAhead + 64, _MM_HINT_T0);
+            all[2 * s] = _mm512_xor_si512(all[2 * s], _mm512_loadu_si512(from));
+            all[2 * s + 1] = _mm512_xor_si512(all[2 * s + 1], _mm512_loadu_si512(from + 64));
+        }
+    }
+    keep(all);
+    read_avx512(data + kStreams * part, bytes - kStreams * part);
+}
 #endif
 
 void read_portable(const char* data, size_t bytes) {
@@ -184,14 +202,21 @@ const Unit* units() {
                                  {nullptr, nullptr, nullptr}};
     return found;
 }
-void read(const char* data, size_t bytes) { has_avx512() ? read_avx512(data, bytes) : read_portable(data, bytes); }
+Reader* const* readers() {
+    static Reader* const avx512[] = {read_avx512, read_avx512_streams, nullptr};
+    static Reader* const portable[] = {read_portable, nullptr};
+    return has_avx512() ? avx512 : portable;
+}
 #else
 const Unit* units() {
     static const Unit found[] = {
         {"fp32_fma", always, fma_portable}, {"fp32_exp", always, exp_portable}, {nullptr, nullptr, nullptr}};
     return found;
 }
-void read(const char* data, size_t bytes) { read_portable(data, bytes); }
+Reader* const* readers() {
+    static Reader* const portable[] = {read_portable, nullptr};
+    return portable;
+}
 #endif
 
 }  // namespace acl_attn::bench

@@ -17,6 +17,8 @@ struct Unit {
 // The units of this architecture; ends with a null name.
 const Unit* units();
 
-void read(const char* data, size_t bytes);
+// Ways to read memory, of which another one may be the fastest at another size; ends with null.
+using Reader = void(const char* data, size_t bytes);
+Reader* const* readers();
 
 }  // namespace acl_attn::bench

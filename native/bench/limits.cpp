@@ -4,6 +4,7 @@
 // Threads and clocks around the loops of kernels.h.
 #include "bench/bench.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
@@ -89,8 +90,15 @@ extern "C" double aclAttnBenchRead(const void* data, size_t bytes, int threads, 
     if (data == nullptr || threads < 1 || threads > 1024) return 0;
     const size_t part = bytes / static_cast<size_t>(threads) / 512 * 512;
     if (part < 4096) return 0;
-    return rate_on_threads(threads, seconds, [&](int thread) {
-        acl_attn::bench::read(static_cast<const char*>(data) + part * static_cast<size_t>(thread), part);
-        return static_cast<double>(part);
-    });
+    int count = 0;
+    while (acl_attn::bench::readers()[count] != nullptr) count++;
+    double best = 0;
+    for (int i = 0; i < count; i++) {
+        const double rate = rate_on_threads(threads, seconds / count, [&](int thread) {
+            acl_attn::bench::readers()[i](static_cast<const char*>(data) + part * static_cast<size_t>(thread), part);
+            return static_cast<double>(part);
+        });
+        best = std::max(best, rate);
+    }
+    return best;
 }

@@ -5,6 +5,7 @@
 //   Parts                    what the other factor is split into, and so what the numbers are;
 //   kPiece                   channels that are taken together: of kVectors vectors of numbers;
 //   kExponent                the numbers are the codes' times 2^kExponent;
+//   kIsStored                whether keys are such numbers where they lie, in the order of memory;
 //   keys(p, bytes, to)       a key's piece as vectors; key_channel(i): which channel their i-th number is;
 //   values(rows, bytes, to)  the piece of Parts::kPerElement values as elements, tile after tile; value_channel(i):
 //                            which channel the i-th element is of.
@@ -72,7 +73,7 @@ template <>
 struct AmxCodes<I8> {
     using Parts = Int8Parts;
     static constexpr int kPiece = 64, kVectors = 1, kExponent = 0;
-    static constexpr bool kIsStored = true;  // keys are numbers as they lie in memory
+    static constexpr bool kIsStored = true;
 
     static void keys(const uint8_t* p, int bytes, vt* to) { to[0] = load_row_part(p, bytes); }
     static constexpr int key_channel(int i) { return i; }

@@ -17,15 +17,14 @@ namespace {
 constexpr int kAmxTileBytes = kAmxRows * 64;
 
 inline int blocks_of(int rows) { return (rows + kAmxPartRows - 1) / kAmxPartRows; }
-inline int rows_of_block(int rows, int block) { return smaller(rows - block * kAmxPartRows, kAmxPartRows); }
 
 struct TileAt {
     const char* address;
     ptrdiff_t stride;
 };
 
-// What comes next is asked for evenly over all that is done with a head's keys and values, not only while they are read:
-// the memory would rest meanwhile. In sixteenths of the bytes of both, about as the time goes.
+// What comes next is asked for evenly over all that is done with a head's keys and values, not only while they are
+// read: the memory would rest meanwhile. In sixteenths of the bytes of both, about as the time goes.
 constexpr int kAheadOfScores = 4, kAheadOfJoining = 2, kAheadOfSoftmax = 3, kAheadOfPacking = 4, kAheadOfSums = 3;
 static_assert(kAheadOfScores + kAheadOfJoining + kAheadOfSoftmax + kAheadOfPacking + kAheadOfSums == 16, "all of it");
 
@@ -100,8 +99,9 @@ public:
         Chunk ring[3];  // two chunks' numbers are ready: a tile is loaded only when what was stored for it has arrived
         const auto prepare = [&](int n) {
             if (n + 1 < all) touch(chunk_at(n + 1));
-            if (n < all) ring[n % 3] = chunk_at(n);
-            if (n < all) ring[n % 3].numbers = locate(ring[n % 3], n % 3);
+            if (n >= all) return;
+            ring[n % 3] = chunk_at(n);
+            ring[n % 3].numbers = locate(ring[n % 3], n % 3);
         };
         prepare(0);
         prepare(1);
@@ -244,7 +244,8 @@ public:
         ReadAhead none;
         ReadAhead& next = ahead == nullptr ? none : *ahead;
         const Pending before = pending_;
-        pending_ = {out, begin / Parts::kPerRow, (begin + count + Parts::kPerRow - 1) / Parts::kPerRow, 1 - before.half};
+        const int end = (begin + count + Parts::kPerRow - 1) / Parts::kPerRow;
+        pending_ = {out, begin / Parts::kPerRow, end, 1 - before.half};
         for (int r = 0; r < rows_; r++) {
             split_row(h, r, scores + r * kStreamScoreStride, begin, count);
             next.advance(count * ahead_of_row_);
@@ -382,7 +383,7 @@ private:
     const RowBlock& b_;
     const Scratch& s_;
     const int rows_, tiles_;
-    const int ahead_of_row_, ahead_of_element_, ahead_of_sums_;  // bytes to ask for beside these, the first for each key
+    const int ahead_of_row_, ahead_of_element_, ahead_of_sums_;  // bytes to ask for beside these; the first by key
     char* const values_;   // [half][tile of columns][step] tiles
     char* const factors_;  // [half][block][step] tiles
     char* const sums_;     // [block][tile of columns] tiles

@@ -14,7 +14,7 @@ struct CpuFeatures {
     bool avx512_vnni = false;
     bool avx512_bf16 = false;    // with VNNI
     bool fast_bf16_dot = false;  // its bf16 dot product beats fp32 multiply-add
-    bool amx = false;            // BF16 and INT8, with AVX-512 BF16 and VBMI; whether the system permits it, amx_permission.h tells
+    bool amx = false;            // BF16 and INT8, with AVX-512 BF16 and VBMI; amx_permission.h tells if it is permitted
     std::string names;         // space-separated
 };
 

@@ -169,7 +169,8 @@ private:
             ahead_ = ReadAhead(rows, tile);
             return;
         }
-        ahead_ = ReadAhead(rows, static_cast<int>(smaller(larger(kGroupBytes / rows.key_bytes, Values::kUnordered), tile)));
+        const int64_t group = larger(kGroupBytes / rows.key_bytes, Values::kUnordered);
+        ahead_ = ReadAhead(rows, static_cast<int>(smaller(group, tile)));
     }
 
     // For the products of some rows of one head.

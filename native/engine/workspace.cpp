@@ -70,12 +70,12 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     }
     if (has_codes && kernels.has_code_tiles && schedule.decode_rows > 0) {
         // For bf16, which is the larger of the two kinds of numbers; a row has a block of its own at most.
-        constexpr size_t kTileRow = 64, kTile = 16 * kTileRow, kElement = 4;
-        s.query_tiles = arena.take<char>(static_cast<size_t>(schedule.decode_rows) * (dim * kElement / 2 * 16 + kTileRow));
-        s.key_tiles = arena.take<char>(kStreamKeys * dim * kElement / 2);
-        s.value_tiles = arena.take<char>(2 * kStreamKeys * dim_v * kElement / 2);
-        s.weight_tiles = arena.take<char>(2 * kStreamRows / 4 * 2 * kTile);
-        s.sum_tiles = arena.take<char>(std::max<size_t>(8 * kTile, kStreamRows / 4 * dim_v / 16 * kTile));
+        constexpr size_t kTileRow = 64, kTile = 16 * kTileRow, kNumber = 2, kBlocks = kStreamRows / 4;
+        s.query_tiles = arena.take<char>(static_cast<size_t>(schedule.decode_rows) * (16 * kNumber * dim + kTileRow));
+        s.key_tiles = arena.take<char>(kStreamKeys * kNumber * dim);
+        s.value_tiles = arena.take<char>(2 * kStreamKeys * kNumber * dim_v);
+        s.weight_tiles = arena.take<char>(2 * kBlocks * 2 * kTile);
+        s.sum_tiles = arena.take<char>(kBlocks * std::max<size_t>(2, dim_v / 16) * kTile);
     }
     if (prefill_rows > 0) {
         s.key_panels = arena.take<float>(parts * round_up(tile, columns) * steps);

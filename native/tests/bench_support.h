@@ -120,35 +120,10 @@ inline double multiply_rate(int threads) {
     return 0;
 }
 
-// Reads these in kStreams places in turns, each with lines asked for so many bytes before.
-template <int kStreams, int kAhead>
-void read_all(const char* data, size_t bytes) {
-    const size_t part = bytes / kStreams / 64 * 64;
-    uint64_t all[8] = {};
-    for (size_t i = 0; i < part; i += 64) {
-        for (int s = 0; s < kStreams; s++) {
-            const char* from = data + static_cast<size_t>(s) * part + i;
-            if (kAhead > 0) __builtin_prefetch(from + kAhead);
-            for (size_t k = 0; k < 8; k++) all[k] |= reinterpret_cast<const uint64_t*>(from)[k];
-        }
-    }
-    volatile uint64_t used = all[0] | all[1] | all[2] | all[3] | all[4] | all[5] | all[6] | all[7];
-    (void)used;
-}
-
-// Bytes a second of reading these so many times, in the fastest of several ways: a core may read memory a third slower
-// where it only loads one line after the other.
-inline double read_rate(int threads, const void* data, size_t bytes, int times = 1) {
-    const size_t share = bytes / static_cast<size_t>(threads) / 256 * 256;
-    double best = 0;
-    for (const auto read : {read_all<1, 0>, read_all<1, 512>, read_all<4, 512>}) {
-        const double seconds = seconds_on_threads(threads, [&](int slot) {
-            const char* own = static_cast<const char*>(data) + share * static_cast<size_t>(slot);
-            for (int i = 0; i < times; i++) read(own, share);
-        });
-        best = std::max(best, static_cast<double>(share) * threads * times / seconds);
-    }
-    return best;
+// Bytes a second of reading these again and again; 0 if there are too few for so many threads.
+inline double read_rate(int threads, const void* data, size_t bytes) {
+    constexpr double kSeconds = 0.03;
+    return aclAttnBenchRead(data, bytes, threads, kSeconds);
 }
 
 }  // namespace engine_bench
