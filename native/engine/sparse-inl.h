@@ -5,9 +5,9 @@
 // interval serves all tokens; one of a list, its token's heads.
 #pragma once
 
+#include "engine/sparse_few_heads-inl.h"
 #include "engine/sparse_finish-inl.h"
 #include "engine/sparse_parts-inl.h"
-#include "engine/sparse_stream-inl.h"
 #include "engine/sparse_tiles-inl.h"
 #include "engine/sparse_unpack-inl.h"
 #include "engine/tile_rows-inl.h"
@@ -172,7 +172,7 @@ constexpr int32_t kFewHeads = kIsShared<Operand> ? 2 : 8;
 template <class T, class Operand>
 void sparse(const SparseBlock& block, const SparseScratch& scratch) {
     if (block.all_heads <= kFewHeads<Operand>) {
-        SparseStream<T>(block, scratch).run();
+        SparseFewHeads<T>(block, scratch).run();
     } else {
         Sparse<T, Operand>(block, scratch).run();
     }

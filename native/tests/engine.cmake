@@ -14,10 +14,12 @@ foreach(test correctness determinism features full_quant hostile primitives spar
 endforeach()
 
 # The baseline's tiles: kernels on emulated AMX registers, compiled here.
-add_executable(engine_amx ${CMAKE_CURRENT_LIST_DIR}/engine_amx.cpp)
-target_link_libraries(engine_amx PRIVATE acl_attn_engine)
-target_compile_options(engine_amx PRIVATE -ffp-contract=off -Wno-psabi)
-add_test(NAME engine_amx COMMAND engine_amx)
+foreach(test amx sparse_amx)
+  add_executable(engine_${test} ${CMAKE_CURRENT_LIST_DIR}/engine_${test}.cpp)
+  target_link_libraries(engine_${test} PRIVATE acl_attn_engine)
+  target_compile_options(engine_${test} PRIVATE -ffp-contract=off -Wno-psabi)
+  add_test(NAME engine_${test} COMMAND engine_${test})
+endforeach()
 
 # Not tests: they time the engine alone.
 foreach(bench engine full_quant sparse)

@@ -17,11 +17,11 @@ namespace acl_attn::engine {
 namespace {
 
 template <class T>
-class SparseStream {
+class SparseFewHeads {
     using Piece = Stretch<T>;
 
 public:
-    SparseStream(const SparseBlock& block, const SparseScratch& scratch)
+    SparseFewHeads(const SparseBlock& block, const SparseScratch& scratch)
         : b_(block), s_(scratch.tile), ss_(scratch), dim_(block.rows.dim), heads_(block.rows.group) {}
 
     void run() {
@@ -88,7 +88,10 @@ private:
 
     void add_tile(const SparseTile& tile) {
         const Dtype codes = (tile.is_compressed ? b_.cmp : b_.ori).rows.dtype;
-        if (!b_.packed) look_ahead(tile);
+        // Rows of lists are scattered in memory. There reads of keys, many rows at a time, fill what the core can keep
+        // open, and what asks ahead only waits for a place among them.
+        is_ahead_ = !b_.packed && tile.token < 0;
+        if (is_ahead_) look_ahead(tile);
         for (int k = tile.begin; k < tile.end; k = round_down(k, kChunk) + kChunk) {
             const int stop = round_down(k, kChunk) + kChunk;
             const int end = stop < tile.end ? stop : tile.end;
@@ -114,7 +117,7 @@ private:
         const int at_once = heads_ % 4 == 0 ? kLanes / 4 : kLanes;
         for (int k = 0; k < count; k += at_once) {
             const int end = k + at_once < count ? k + at_once : count;
-            StreamRows keys = {rows, 0, end, b_.packed ? nullptr : &ahead_};
+            StreamRows keys = {rows, 0, end, is_ahead_ ? &ahead_ : nullptr};
             for_row_blocks(heads_, [&](int h, auto block_rows) {
                 constexpr int kRows = decltype(block_rows)::value;
                 for (int first = k; first < end; first += kLanes / kRows) {
@@ -172,6 +175,7 @@ private:
     const int dim_, heads_;
     RowState state_[kStreamRows];  // more heads than are few
     ReadAhead ahead_;
+    bool is_ahead_ = false;
 };
 
 }  // namespace
