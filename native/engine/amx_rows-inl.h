@@ -17,12 +17,14 @@ namespace {
 template <class T, class Operand, class Owner>
 class AmxRows : protected BlockRows<Operand, Owner> {
     using Block = BlockRows<Operand, Owner>;
+    using Weights = AmxWeights<Operand, AmxRows>;
+    friend Weights;
 
 protected:
     static constexpr int kGroup = Operand::kGroup;
 
     AmxRows(const RowBlock& block, const Scratch& scratch, const Panels<T, Operand>& panels)
-        : Block(block, scratch, panel_steps<Operand>(block.dim)), panels_(panels), weights_(scratch) {}
+        : Block(block, scratch, panel_steps<Operand>(block.dim)), panels_(panels), weights_(scratch, *this) {}
 
     void begin(int rows) {
         Block::begin(rows);
@@ -68,6 +70,7 @@ private:
                 if (units_ > 0) score(unit_[0], beside);
                 continue;
             }
+            if (i > 1) rescale(unit_[i - 2]);
             // Unit i - 1 is weighed beside the products of unit i - 2 with values and of unit i with keys.
             prepare(unit_[i - 1]);
             const int calls = (i > 1 ? value_calls(unit_[i - 2]) : 0) + (i < units_ ? score_calls(unit_[i]) : 0);
@@ -78,12 +81,15 @@ private:
             weights_.finish();
             beside.weights = nullptr;
         }
-        if (units_ > 0) accumulate(unit_[units_ - 1], beside);
+        if (units_ > 0) {
+            rescale(unit_[units_ - 1]);
+            accumulate(unit_[units_ - 1], beside);
+        }
     }
 
     // What runs between products.
     struct Beside {
-        AmxWeights<Operand>* weights;  // null: none
+        Weights* weights;  // null: none
         Ahead& ahead;
         void advance() {
             ahead.advance();
@@ -139,6 +145,7 @@ private:
     }
 
     void score(const Unit& unit, Beside& beside) {
+        prefetch_mask(unit);
         const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, query_part()};
         const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
         for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
@@ -152,19 +159,34 @@ private:
         }
     }
 
-    // All that the softmax needs but the exponentials.
+    // What the softmax needs before its steps, which find the maxima; unless these decide what to set aside.
     void prepare(const Unit& unit) {
-        const bool is_scaled = adjust(unit);
-        weights_.enter(unit, is_scaled ? kLog2E : b_.scale * kLog2E);
-        if (panels_.exceptional) set_aside_rows(unit);
-        weights_.find_scales();
-        for (int r = unit.row; r < unit.row + unit.rows; r++) {
-            const float rescale = s_.row_rescale[r];
-            if (rescale == 1.0f) continue;
-            if (has_sums_[r / kGroup]) this->scale_sums(s_.out, r, rescale);
-            if (any_aside_) this->scale_sums(s_.aside, r, rescale);
+        if (!panels_.finite) add_specials(unit);
+        is_scaled_ = b_.bias.kind != BiasKind::none || !(b_.scale > 0.0f);
+        is_whole_ = b_.mask == nullptr && !is_scaled_ &&
+                    owner().seen(last_row(unit)).begin <= panels_.key + unit.begin &&
+                    owner().seen(unit.row).end >= panels_.key + unit.end;
+        weights_.enter(unit, is_scaled_ ? kLog2E : b_.scale * kLog2E);
+        if (panels_.exceptional || any_aside_) prepare_aside(unit);
+    }
+
+    void prepare_aside(const Unit& unit) {
+        weights_.find_maxima();
+        if (panels_.exceptional) {
+            set_aside_rows(unit);
+            weights_.find_scales();
+        }
+        for (int r = unit.row; any_aside_ && r < unit.row + unit.rows; r++) {
+            if (s_.row_rescale[r] != 1.0f) this->scale_sums(s_.aside, r, s_.row_rescale[r]);
         }
         if (panels_.exceptional) add_aside(unit);
+    }
+
+    // What the unit's rows have summed, after its softmax and before its products with values.
+    void rescale(const Unit& unit) {
+        for (int r = unit.row; r < unit.row + unit.rows; r++) {
+            if (s_.row_rescale[r] != 1.0f && has_sums_[r / kGroup]) this->scale_sums(s_.out, r, s_.row_rescale[r]);
+        }
     }
 
     int last_row(const Unit& unit) {
@@ -173,24 +195,29 @@ private:
         return last;
     }
 
-    // Hides what rows do not see, and adds to scores. Whether those are scaled now.
-    bool adjust(const Unit& unit) {
-        if (!panels_.finite) add_specials(unit);
-        const bool is_scaled = b_.bias.kind != BiasKind::none || !(b_.scale > 0.0f);
-        const int last = last_row(unit);
-        const bool is_seen = owner().seen(last).begin <= panels_.key + unit.begin &&
-                             owner().seen(unit.row).end >= panels_.key + unit.end;
-        if (!is_scaled && is_seen && b_.mask == nullptr) return false;
-        for (int r = unit.row; r <= last; r++) {
+    // Brings close what adjust() will read for a unit: rows lie too far apart for the processor to foresee them.
+    void prefetch_mask(const Unit& unit) {
+        if (b_.mask == nullptr) return;
+        constexpr int kLine = 64;
+        for (int r = unit.row; r <= last_row(unit); r++) {
+            if (!owner().has_row(r)) continue;
+            const uint8_t* mask = b_.mask + owner().row(r) / b_.group * b_.mask_row_stride + panels_.key;
+            for (int c = unit.first_key; c < unit.end_key; c += kLine) prefetch_to_l1(mask + c);
+        }
+    }
+
+    // Hides what rows [row, row + kLanes) of the unit do not see, and adds to scores.
+    void adjust(const AmxUnit& unit, int row) {
+        if (is_whole_) return;
+        for (int r = unit.row + row; r < unit.row + row + kLanes; r++) {
             if (!owner().has_row(r)) continue;
             float* scores = unit.scores + (r - unit.row) * kScoreStride;
-            if (is_scaled) {
+            if (is_scaled_) {
                 const vf scale = splat(b_.scale);
                 for (int c = unit.begin; c < unit.end; c += kLanes) store(scores + c, load<vf>(scores + c) * scale);
             }
             owner().adjust_scores(r, owner().seen(r), unit.begin, unit.end, scores);
         }
-        return is_scaled;
     }
 
     // An infinity of a key would meet the zeros that are second parts of queries: the scores with such keys anew.
@@ -264,7 +291,8 @@ private:
 
     const AmxSession session_;  // the registers while the block is computed
     const Panels<T, Operand>& panels_;
-    AmxWeights<Operand> weights_;
+    Weights weights_;
+    bool is_scaled_ = false, is_whole_ = false;  // of the unit that is weighed
     Unit unit_[Block::kMaxGroups];
     int units_ = 0;
 };

@@ -18,41 +18,25 @@ struct AmxUnit {
     float* scores;  // [rows][kScoreStride], of column 0
 };
 
-template <class Operand>
+// Rows has `adjust(unit, row)`: hides what kLanes rows from `row` on (counted in the unit) do not see.
+template <class Operand, class Rows>
 class AmxWeights {
 public:
-    explicit AmxWeights(const Scratch& scratch) : s_(scratch) {}
+    AmxWeights(const Scratch& scratch, Rows& rows) : s_(scratch), rows_(rows) {}
 
-    // Finds the maxima of a unit's scores, which are to be multiplied by `factor`, so that they count powers of 2, as
-    // s_.row_max does here; leaves in s_.row_rescale what the rows' sums so far must be multiplied by.
+    // Begins a unit, whose scores are to be multiplied by `factor`, so that they count powers of 2, as s_.row_max does
+    // here.
     void enter(const AmxUnit& unit, float factor) {
         unit_ = unit;
-        row_ = 0;
+        factor_ = factor;
+        row_ = known_ = 0;
         column_ = unit.begin;
-        for (int r = 0; r < unit.rows; r += kLanes) {
-            vf tops[kLanes];
-            for (int i = 0; i < kLanes; i++) {
-                const float* scores = unit.scores + (r + i) * kScoreStride;
-                vf top = splat(-kInfinity);
-                for (int c = unit.begin; c < unit.end; c += kLanes) top = max_number(load<vf>(scores + c), top);
-                tops[i] = top;
-                store(sums_[r + i], vf{});
-            }
-            float* row_max = s_.row_max + unit.row + r;
-            const vf before = load<vf>(row_max);
-            const vf now = max_number(maxima_of(tops) * splat(factor), before);
-            // As in softmax_step: nothing but hidden scores so far must not become NaN.
-            const vf reference = select(now == -kInfinity, vf{}, now);
-            store(reference_ + r, reference);
-            store(factor_ + r, splat(factor));
-            const vi is_large = (as_int(reference) & 0x7fffffff) > kLargestFused;
-            if (any(is_large)) scale_rows(r, is_large, factor);
-            store(row_max, now);
-            const vf one = splat(1.0f);
-            store(s_.row_rescale + unit.row + r,
-                  exp2_of_scores({{before}}, {{one}}, {{reference}}).v[0]);
-            store(sum_rescale_ + r, load<vf>(s_.row_rescale + unit.row + r));
-        }
+        find_scales();
+    }
+
+    // Finds the maxima now.
+    void find_maxima() {
+        while (known_ < unit_.rows) find_next_maxima();
     }
 
     // After headrooms changed: what probabilities are multiplied by.
@@ -68,14 +52,14 @@ public:
     float probability(int r, int k) const {
         const float score = unit_.scores[r * kScoreStride + k];
         const auto all = [](float x) { return each([&](int) { return splat(x); }); };
-        return exp2_of_scores(all(score), all(factor_[r]), all(reference_[r])).v[0][0] * scale_[r];
+        return exp2_of_scores(all(score), all(row_factor_[r]), all(reference_[r])).v[0][0] * scale_[r];
     }
 
     // About how often advance() will be called.
     void spread(int calls) {
         calls_ = calls;
         credit_ = 0;
-        steps_ = unit_.rows / 2 * ((unit_.end - unit_.begin + kStep - 1) / kStep);
+        steps_ = unit_.rows / 2 * ((unit_.end - unit_.begin + kStep - 1) / kStep) + unit_.rows / kLanes;
     }
 
     __attribute__((always_inline)) void advance() {
@@ -100,22 +84,56 @@ public:
 private:
     static constexpr int kStep = 64;  // columns of two rows; about as long as four multiplications
     static constexpr bool kExact = Operand::kParts > 1;
+    // In powers of 2. A million of the largest values (exceptional-inl.h) whose weights are larger by so much do not
+    // overflow.
+    static constexpr float kReferenceLag = 4.0f;
     static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
+
+    // Of kLanes rows; leaves in s_.row_rescale what the rows' sums so far must be multiplied by.
+    void find_next_maxima() {
+        const int r = known_;
+        known_ += kLanes;
+        rows_.adjust(unit_, r);
+        vf tops[kLanes];
+        for (int i = 0; i < kLanes; i++) {
+            const float* scores = unit_.scores + (r + i) * kScoreStride;
+            vf top = splat(-kInfinity);
+            for (int c = unit_.begin; c < unit_.end; c += kLanes) top = max_number(load<vf>(scores + c), top);
+            tops[i] = top;
+            store(sums_[r + i], vf{});
+        }
+        float* row_max = s_.row_max + unit_.row + r;
+        const vf before = load<vf>(row_max);
+        const vf now = max_number(maxima_of(tops) * splat(factor_), before);
+        // The reference stays while no score is far above it: what rows have summed is rarely multiplied then. As in
+        // softmax_step, nothing but hidden scores so far must not become NaN.
+        const vf kept = select(now <= before + kReferenceLag, before, now);
+        const vf reference = select(kept == -kInfinity, vf{}, kept);
+        store(reference_ + r, reference);
+        store(row_factor_ + r, splat(factor_));
+        const vi is_large = (as_int(reference) & 0x7fffffff) > kLargestFused;
+        if (any(is_large)) scale_rows(r, is_large);
+        store(row_max, kept);
+        const vf rescale = exp2_of_scores({{before}}, {{splat(1.0f)}}, {{reference}}).v[0];
+        store(s_.row_rescale + unit_.row + r, rescale);
+        store(sum_rescale_ + r, rescale);
+    }
 
     // Scores are not rounded before the reference is taken from them, which itself is the rounded largest of them.
     // Where that difference would show, they are rounded, too.
-    void scale_rows(int r, vi which, float factor) {
+    void scale_rows(int r, vi which) {
         for (int i = 0; i < kLanes; i++) {
             if (which[i] == 0) continue;
             float* scores = unit_.scores + (r + i) * kScoreStride;
             for (int c = unit_.begin; c < unit_.end; c += kLanes) {
-                store(scores + c, load<vf>(scores + c) * splat(factor));
+                store(scores + c, load<vf>(scores + c) * splat(factor_));
             }
-            factor_[r + i] = 1.0f;
+            row_factor_[r + i] = 1.0f;
         }
     }
 
     void step() {
+        if (row_ == known_) return find_next_maxima();
         const int end = unit_.end < column_ + kStep ? unit_.end : column_ + kStep;
         if (is_scaled_) {
             weigh<true>(end);
@@ -133,7 +151,7 @@ private:
         ScoreRow row[2];
         for (int i = 0; i < 2; i++) {
             const int r = row_ + i;
-            row[i] = {unit_.scores + r * kScoreStride, splat(factor_[r]), splat(reference_[r]), splat(scale_[r]),
+            row[i] = {unit_.scores + r * kScoreStride, splat(row_factor_[r]), splat(reference_[r]), splat(scale_[r]),
                       load<vf>(sums_[r])};
         }
         for (int c = column_; c < end; c += kAmxDepth) weigh_pairs<kExact, kScaled>(row, c, has_rest<Operand>(c));
@@ -141,11 +159,14 @@ private:
     }
 
     const Scratch& s_;
+    Rows& rows_;
     AmxUnit unit_ = {};
+    float factor_ = 1.0f;
     bool is_scaled_ = false;
     int row_ = 0, column_ = 0;             // of the next step
+    int known_ = 0;                        // so many rows' maxima are known
     int calls_ = 1, credit_ = 0, steps_ = 0;
-    alignas(64) float factor_[kAmxUnitRows], reference_[kAmxUnitRows];
+    alignas(64) float row_factor_[kAmxUnitRows], reference_[kAmxUnitRows];
     alignas(64) float sum_rescale_[kAmxUnitRows];  // row_rescale without a change of headroom
     alignas(64) float scale_[kAmxUnitRows];
     alignas(64) float sums_[kAmxUnitRows][kLanes];

@@ -67,16 +67,17 @@ const Kernels& kernels_for(const Problem& p) {
     return p.post_quant.present ? target_kernels_in_fp32(target) : target_kernels(target);
 }
 
-// Rows that prefill computes together.
-int group_of(const Kernels& kernels, const Problem& p) {
-    return is_full_quant(p) ? kMr : kernels.form[static_cast<int>(product_dtype(p))].group;
+Schedule schedule_for(const Kernels& kernels, const Problem& p, int threads) {
+    if (is_full_quant(p)) return make_schedule(p, threads, kMr, kMaxBlockRows);
+    const OperandForm& form = kernels.form[static_cast<int>(product_dtype(p))];
+    return make_schedule(p, threads, form.group, form.block_rows);
 }
 
 class PlannedAttention final : public Attention {
 public:
     explicit PlannedAttention(Problem problem)
         : problem_(std::move(problem)), kernels_(kernels_for(problem_)),
-          threads_(worthwhile_threads(problem_, thread_count())), schedule_(make_schedule(problem_, threads_, group_of(kernels_, problem_))),
+          threads_(worthwhile_threads(problem_, thread_count())), schedule_(schedule_for(kernels_, problem_, threads_)),
           slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
           takes_codes_(takes_codes(problem_)),
           bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}

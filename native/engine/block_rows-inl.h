@@ -22,8 +22,8 @@ public:
 
 protected:
     static constexpr bool kPaired = Operand::kDepth == 2;
-    static constexpr int kMaxGroups = kMaxBlockRows / kGroup;
-    static_assert(kMaxBlockRows % kGroup == 0, "whole groups");
+    static constexpr int kMaxGroups = Operand::kBlockRows / kGroup;
+    static_assert(Operand::kBlockRows % kGroup == 0, "whole groups");
     // Sums of a row are written in vectors, or in rows of a register that may be longer.
     static constexpr int kWhole = kLanes > Operand::kSteps ? kLanes : Operand::kSteps;
 

@@ -35,6 +35,7 @@ struct VectorOperand {
     static constexpr int kSteps = 1;        // panels have a multiple of so many steps
     static constexpr int kKeys = kLanes;    // and tiles are computed in whole multiples of so many keys
     static constexpr int kGroup = kMr;      // rows of the register block
+    static constexpr int kBlockRows = kMaxBlockRows;
     static constexpr int kScoreRows = kStripRows;
     static constexpr bool kIsInPlace = false;  // probabilities stand where scores stood
 };

@@ -38,7 +38,7 @@ void narrow_array(const float* x, uint16_t* y, size_t n) {
 template <class Operand>
 constexpr OperandForm form_of() {
     return {Operand::kDepth, Operand::kParts, Operand::kColumns,  Operand::kSteps,
-            Operand::kGroup, Operand::kScoreRows, Operand::kIsInPlace};
+            Operand::kGroup, Operand::kBlockRows, Operand::kScoreRows, Operand::kIsInPlace};
 }
 
 // What the panels of each type are made of; dequantised numbers always compute in fp32. SharedOperand: of bf16 rows that

@@ -25,7 +25,7 @@ constexpr int kTileSplit = 2048;       // prefill with few rows: keys of a split
 constexpr int kStreamScoreStride = kStreamKeys + 16;
 constexpr int kStreamRows = 16;        // decode: most merged rows of one KV head
 constexpr int kStreamItemRows = 64;    // decode: most rows of all the KV heads that are computed together
-constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block
+constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block, but for dense attention on AMX
 constexpr int kStripRows = 192;        // prefill: most rows whose scores are held at a time
 constexpr int kMaxDim = 576;
 
@@ -180,6 +180,7 @@ struct OperandForm {
     int columns;      // of a panel
     int steps;        // panels have a multiple of so many elements in a column
     int group;        // rows that are computed together
+    int block_rows;   // most rows that packed keys and values serve
     int score_rows;   // rows whose scores are held at a time, if there are so many; a smaller block's in whole groups
     bool in_place;    // probabilities replace their scores
 };

@@ -96,7 +96,7 @@ private:
 
     const int rows_;
     Tile<T, Operand> tile_;
-    uint64_t extreme_rows_[kMaxBlockRows / 64] = {};
+    uint64_t extreme_rows_[Operand::kBlockRows / 64] = {};
 };
 
 template <class T, class Operand>

@@ -12,6 +12,7 @@ namespace acl_attn::engine {
 namespace {
 
 constexpr int32_t kSmallestBlock = 48;     // rows; packing would cost too much for fewer
+constexpr int64_t kLargeItemsPerThread = 9;  // of large blocks, whose odd one out would make the others wait
 constexpr int64_t kSplitRows = 256;        // prefill sequences with at most so many rows split their keys
 
 // Keys that some merged row of [row_begin, row_end) sees; begin >= end: none.
@@ -43,14 +44,15 @@ int64_t cost(const Problem& problem, const Sequence& s) {
     return (first + 2 * middle + last) * shape.rows / 4 + 1;
 }
 
-int32_t choose_block_rows(const Problem& problem, int threads) {
-    for (int32_t rows = kMaxBlockRows; rows > kSmallestBlock; rows /= 2) {
+int32_t choose_block_rows(const Problem& problem, int threads, int most) {
+    for (int32_t rows = most; rows > kSmallestBlock; rows /= 2) {
         int64_t items = 0;
         for (const Sequence& s : problem.sequences) {
             const Shape shape = shape_of(problem, s);
             if (!shape.is_decode) items += (shape.rows + rows - 1) / rows * problem.kv_heads;
         }
-        if (threads == 1 || items >= kItemsPerThread * threads) return rows;
+        const int64_t enough = rows > kMaxBlockRows ? kLargeItemsPerThread : kItemsPerThread;
+        if (threads == 1 || items >= enough * threads) return rows;
     }
     return kSmallestBlock;
 }
@@ -170,7 +172,7 @@ int worthwhile_threads(const Problem& problem, int threads) {
     return worthwhile_threads(scores * problem.kv_heads * (problem.dim + problem.dim_v), threads);
 }
 
-Schedule make_schedule(const Problem& problem, int threads, int group) {
+Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows) {
     Schedule schedule;
     std::vector<int32_t> order(problem.sequences.size());
     std::iota(order.begin(), order.end(), 0);
@@ -185,7 +187,7 @@ Schedule make_schedule(const Problem& problem, int threads, int group) {
         }
     }
     for (const Sequence& s : problem.sequences) {
-        if (!shape_of(problem, s).is_decode) schedule.block_rows = choose_block_rows(problem, threads);
+        if (!shape_of(problem, s).is_decode) schedule.block_rows = choose_block_rows(problem, threads, block_rows);
         if (schedule.block_rows != 0) break;
     }
     Builder builder(problem, schedule, threads, group);

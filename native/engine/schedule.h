@@ -51,7 +51,7 @@ int worthwhile_threads(double multiply_adds, int threads);
 int worthwhile_threads(const Problem& problem, int threads);
 
 // The items depend on `threads` only in how many rows they take together, which does not change a result. `group`: rows
-// that are computed together.
-Schedule make_schedule(const Problem& problem, int threads, int group);
+// that are computed together; `block_rows`: most of an item.
+Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows);
 
 }  // namespace acl_attn::engine
