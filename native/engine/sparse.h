@@ -161,7 +161,7 @@ public:
     // Depends on threads, tiles and max_sequences; only if max_tokens is too small to give every thread work also on
     // how many rows a token may see.
     virtual size_t workspace_bytes() const = 0;
-    // Of those that SparseOperands::shares can be for at most. 0: it is not looked at; threads take blocks as they come.
+    // SparseOperands::shares are for so many at most. 0: they are not looked at; threads take blocks as they come.
     virtual int32_t cores() const { return 0; }
     // `count` sequences, which keep to the problem's bounds: the caller has checked. Computes on the calling thread and
     // the pool, allocates nothing, and returns when done. On a fault nothing was computed.
