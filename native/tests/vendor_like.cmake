@@ -24,7 +24,7 @@ function(add_type_check name compiler source faults modes)
       COMMAND ${CMAKE_COMMAND} -D COMPILER=${compiler} -D ARCH=${arch} -D ROOT=${PROJECT_SOURCE_DIR}
               -D SOURCE=${source} -D FAULTS=${faults} -D MODES=${modes}
               -P ${PROJECT_SOURCE_DIR}/native/tests/type_check.cmake)
-    set_tests_properties(${name}_${arch} PROPERTIES TIMEOUT 600)
+    set_tests_properties(${name}_${arch} PROPERTIES TIMEOUT 1500)
   endforeach()
 endfunction()
 
