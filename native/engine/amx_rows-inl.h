@@ -8,6 +8,7 @@
 #include "engine/ahead-inl.h"
 #include "engine/amx_products-inl.h"
 #include "engine/amx_weights-inl.h"
+#include "engine/bias-inl.h"
 #include "engine/block_rows-inl.h"
 #include "engine/panels-inl.h"
 
@@ -120,10 +121,10 @@ private:
     ptrdiff_t query_part() const { return static_cast<ptrdiff_t>(groups_) * kGroup * ldq_; }
 
     bool find_range(Unit& unit, int group, int groups) {
-        const int64_t seen_begin = owner().group_seen(group).begin;
-        const int64_t seen_end = owner().group_seen(group + groups - 1).end;  // both ends grow with the row
-        const int first = static_cast<int>(larger(seen_begin - panels_.key, panels_.begin));
-        const int end = static_cast<int>(smaller(seen_end - panels_.key, panels_.end));
+        Interval seen = owner().group_seen(group);
+        if (groups == 2) seen = hull(seen, owner().group_seen(group + 1));
+        const int first = static_cast<int>(larger(seen.begin - panels_.key, panels_.begin));
+        const int end = static_cast<int>(smaller(seen.end - panels_.key, panels_.end));
         unit.group = group;
         unit.groups = groups;
         unit.row = group * kGroup;
@@ -145,7 +146,7 @@ private:
     }
 
     void score(const Unit& unit, Beside& beside) {
-        prefetch_mask(unit);
+        prefetch_adjustments(unit);
         const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, query_part()};
         const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
         for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
@@ -163,11 +164,15 @@ private:
     void prepare(const Unit& unit) {
         if (!panels_.finite) add_specials(unit);
         is_scaled_ = b_.bias.kind != BiasKind::none || !(b_.scale > 0.0f);
-        is_whole_ = b_.mask == nullptr && !is_scaled_ &&
+        is_whole_ = !is_masked(unit) && !is_scaled_ &&
                     owner().seen(last_row(unit)).begin <= panels_.key + unit.begin &&
                     owner().seen(unit.row).end >= panels_.key + unit.end;
         weights_.enter(unit, is_scaled_ ? kLog2E : b_.scale * kLog2E);
         if (panels_.exceptional || any_aside_) prepare_aside(unit);
+    }
+
+    bool is_masked(const Unit& unit) {
+        return owner().is_masked(unit.group) || (unit.groups == 2 && owner().is_masked(unit.group + 1));
     }
 
     void prepare_aside(const Unit& unit) {
@@ -196,14 +201,25 @@ private:
     }
 
     // Brings close what adjust() will read for a unit: rows lie too far apart for the processor to foresee them.
-    void prefetch_mask(const Unit& unit) {
-        if (b_.mask == nullptr) return;
-        constexpr int kLine = 64;
+    void prefetch_adjustments(const Unit& unit) {
+        const bool has_bias = b_.bias.kind == BiasKind::tensor;
+        if (!is_masked(unit) && !has_bias) return;
+        const int64_t first = panels_.key + unit.first_key, end = panels_.key + unit.end_key;
         for (int r = unit.row; r <= last_row(unit); r++) {
             if (!owner().has_row(r)) continue;
-            const uint8_t* mask = b_.mask + owner().row(r) / b_.group * b_.mask_row_stride + panels_.key;
-            for (int c = unit.first_key; c < unit.end_key; c += kLine) prefetch_to_l1(mask + c);
+            const int64_t row = owner().row(r);
+            if (is_masked(unit)) prefetch_lines(mask_row(b_, row) + first, mask_row(b_, row) + end);
+            if (has_bias) {
+                const int64_t head = b_.sink.first_head + query_head(b_, 0, row);
+                const uint16_t* bias = bias_row(b_, head, row / b_.group);
+                prefetch_lines(bias + first, bias + end);
+            }
         }
+    }
+
+    static void prefetch_lines(const void* begin, const void* end) {
+        constexpr int kLine = 64;
+        for (const char* p = static_cast<const char*>(begin); p < end; p += kLine) prefetch_to_l1(p);
     }
 
     // Hides what rows [row, row + kLanes) of the unit do not see, and adds to scores.

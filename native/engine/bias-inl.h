@@ -32,6 +32,12 @@ inline vf load_bias(Dtype dtype, const uint16_t* row, int c, int begin, int end)
     return widen_part(dtype, codes, kLanes);
 }
 
+// Of the bias tensor, the row of a query head's token, from key 0 on.
+inline const uint16_t* bias_row(const RowBlock& block, int64_t head, int64_t token) {
+    return reinterpret_cast<const uint16_t*>(block.bias.base + head * block.bias.head_stride +
+                                             token * block.bias.row_stride);
+}
+
 // scores[c] is of key first_key + c, for columns [begin, end), multiples of kLanes. Only biases of keys inside `seen`
 // are read, and added.
 inline void add_bias(const RowBlock& block, int kv_head, int64_t row, Interval seen, int64_t first_key, int begin,
@@ -44,8 +50,7 @@ inline void add_bias(const RowBlock& block, int kv_head, int64_t row, Interval s
     const int64_t head = block.sink.first_head + query_head(block, kv_head, row);
     const int first = round_down(seen_begin, kLanes);
     if (bias.kind == BiasKind::tensor) {
-        const uint16_t* from = reinterpret_cast<const uint16_t*>(bias.base + head * bias.head_stride +
-                                                                 token * bias.row_stride) + first_key;
+        const uint16_t* from = bias_row(block, head, token) + first_key;
         for (int c = first; c < seen_end; c += kLanes) {
             const vf x = load_bias(block.sink.query_dtype, from, c, seen_begin, seen_end);
             store(scores + c, load<vf>(scores + c) + x);

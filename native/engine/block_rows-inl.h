@@ -14,6 +14,7 @@ namespace {
 // Owner derives from this and has
 //   bool has_row(int r): not filling;           int64_t row(int r): its merged row;
 //   Interval seen(int r): keys that a row sees; Interval group_seen(int g): that some row of the group sees;
+//   bool is_masked(int g): whether a mask hides keys of the tile from rows of the group;
 //   void adjust_scores(int r, Interval seen, int begin, int end, float* scores): hides, and what else scores need.
 template <class Operand, class Owner>
 class BlockRows {

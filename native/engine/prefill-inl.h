@@ -7,6 +7,7 @@
 #include "engine/bias-inl.h"
 #include "engine/decode-inl.h"
 #include "engine/finish-inl.h"
+#include "engine/mask-inl.h"
 #include "engine/tile-inl.h"
 #include "engine/tile_rows-inl.h"
 
@@ -28,8 +29,10 @@ public:
         this->begin(rows_);
         if constexpr (kPaired) find_extreme_rows();
         for (bool more = tile_.first(); more; more = tile_.next()) {
-            tile_.pack();
+            const bool is_seen = b_.mask == nullptr || look_at_mask();
+            if (is_seen) tile_.pack();
             Ahead ahead = tile_.ahead();
+            if (!is_seen) continue;
             this->visit(0, this->groups_, ahead);
         }
         this->end();
@@ -50,13 +53,33 @@ private:
     bool has_row(int r) const { return r < rows_; }
     int64_t row(int r) const { return b_.row_begin + r; }
     Interval seen(int r) const { return visible_keys(b_, row(r)); }
-    Interval group_seen(int g) const {
+    Interval group_seen(int g) const { return masked_[g] == Masked::all ? Interval{0, 0} : group_band(g); }
+    bool is_masked(int g) const { return masked_[g] != Masked::nothing; }
+    Interval group_band(int g) const {
         return visible_keys(b_, row(g * kGroup), smaller(row((g + 1) * kGroup), b_.row_end));
+    }
+
+    // Finds what the mask hides of the tile from each group. False: all of it from all.
+    bool look_at_mask() {
+        bool is_seen = false;
+        for (int g = 0; g < this->groups_; g++) {
+            const Interval band = group_band(g);
+            const int64_t first = larger(band.begin, tile_.key + tile_.begin);
+            const int64_t end = smaller(band.end, tile_.key + tile_.end);
+            if (first >= end) continue;
+            MaskBytes bytes;
+            for (int r = g * kGroup; r < (g + 1) * kGroup && has_row(r) && !bytes.are_mixed(); r++) {
+                bytes.add(mask_row(b_, row(r)) + first, static_cast<int>(end - first));
+            }
+            masked_[g] = bytes.are_mixed() ? Masked::some : bytes.any_hidden ? Masked::all : Masked::nothing;
+            is_seen |= bytes.any_shown;
+        }
+        return is_seen;
     }
 
     void adjust_scores(int r, Interval seen, int begin, int end, float* scores) const {
         if (b_.bias.kind != BiasKind::none) add_bias(b_, 0, row(r), seen, tile_.key, begin, end, scores);
-        if (b_.mask != nullptr || seen.begin > tile_.key + begin || seen.end < tile_.key + end) {
+        if (is_masked(r / kGroup) || seen.begin > tile_.key + begin || seen.end < tile_.key + end) {
             hide_scores(b_, row(r), seen, tile_.key, begin, end, scores);
         }
     }
@@ -97,6 +120,8 @@ private:
     const int rows_;
     Tile<T, Operand> tile_;
     uint64_t extreme_rows_[Operand::kBlockRows / 64] = {};
+    enum class Masked : uint8_t { nothing, some, all };
+    Masked masked_[Operand::kBlockRows / kGroup] = {};  // of the tile's keys, from a group's rows
 };
 
 template <class T, class Operand>

@@ -15,6 +15,13 @@ struct Interval {
     bool empty() const { return begin >= end; }
 };
 
+// What covers both; one that is empty does not matter.
+inline Interval hull(Interval a, Interval b) {
+    if (a.empty()) return b;
+    if (b.empty()) return a;
+    return {a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
+}
+
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -33,8 +40,13 @@ inline Interval visible_keys(const RowBlock& block, int64_t row_begin, int64_t r
     return {visible_keys(block, row_begin).begin, visible_keys(block, row_end - 1).end};
 }
 
+// The bytes of a mask, of merged row `row`, from column 0 on.
+inline const uint8_t* mask_row(const RowBlock& block, int64_t row) {
+    return block.mask + row / block.group * block.mask_row_stride;
+}
+
 inline bool is_hidden(const RowBlock& block, int64_t row, int64_t key) {
-    return block.mask != nullptr && block.mask[row / block.group * block.mask_row_stride + key] != 0;
+    return block.mask != nullptr && mask_row(block, row)[key] != 0;
 }
 
 inline const char* row_address(const KvView& view, int64_t t) {

@@ -16,8 +16,7 @@ inline void hide_scores(const RowBlock& block, int64_t row, Interval seen, int64
                         float* scores) {
     const int seen_begin = static_cast<int>(larger(seen.begin - first_key, begin));
     const int seen_end = static_cast<int>(smaller(seen.end - first_key, end));
-    const uint8_t* mask = nullptr;
-    if (block.mask != nullptr) mask = block.mask + row / block.group * block.mask_row_stride + first_key;
+    const uint8_t* mask = block.mask == nullptr ? nullptr : mask_row(block, row) + first_key;
     const vf hidden = splat(-kInfinity);
     for (int c = begin; c < end; c += kLanes) {
         const vi column = lane_index() + c;

@@ -78,6 +78,7 @@ private:
         return {columns(token(g * kGroup)).begin, columns(last).end};
     }
 
+    static bool is_masked(int) { return false; }
     void adjust_scores(int r, Interval seen, int begin, int end, float* scores) const {
         if (seen.begin <= tile_.key + begin && seen.end >= tile_.key + end) return;
         hide_scores(b_, row(r), seen, tile_.key, begin, end, scores);
