@@ -96,7 +96,10 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
     finally:
         prepared.in_use.release()
     if failure:
-        raise failure
+        try:
+            raise failure
+        finally:
+            del failure  # else error, traceback and frame keep each other, and the operands
     return prepared
 
 
@@ -143,7 +146,10 @@ def _run_unkept(call: Call, queue: ffi.CData, device: int | None) -> None:
         if failure and regain_device(device):
             failure = _both_phases(call, arguments, queue)
         if failure:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # else error, traceback and frame keep each other, and the operands
     finally:
         handles.destroy()
 
@@ -273,7 +279,10 @@ class OperatorPlan(Closing):
             scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size, device)
             failure = _run_now(prepared, self._call, pointers, scratch, device)
         if failure:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # else error, traceback and frame keep each other, and the operands
         return None
 
     def _enqueue(
@@ -289,7 +298,10 @@ class OperatorPlan(Closing):
             kept_alive += call.operands(), scratch
             failure = _enqueue(prepared, call, pointers, start, queue)
         if failure:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # else error, traceback and frame keep each other, and the operands
 
     def _run_placed(
         self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None

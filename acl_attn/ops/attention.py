@@ -178,7 +178,8 @@ def attention(
     if stream is None and device is None and not features.is_given():
         operands = (query, key, value) if block_table is None else (query, key, value, block_table)
         options = (layout, num_heads, num_kv_heads, mask, scale, block_size, return_lse, inner_precise)
-        key_of_call = _repeats.key(operands, (*options, lse_out is None), (q_lengths, kv_lengths, window))
+        said = (operands, (*options, lse_out is None), (q_lengths, kv_lengths, window))
+        key_of_call = _repeats.key(*said)
         repeat = _repeats.find(key_of_call)
         if repeat is not None:
             made = _make(repeat.out_spec) if out is None else out
@@ -199,7 +200,8 @@ def attention(
     if call.lse_spec is not None:
         lse, fia.lse = _output(lse_out, "lse_out", call.lse_spec)
     prepared = run_once(fia, stream, device_id(device))
-    if prepared is not None and key_of_call is not None:
+    # Not if settings or lists have changed meanwhile: the executor may be of what they were or of what they are.
+    if prepared is not None and key_of_call is not None and key_of_call == _repeats.key(*said):
         _repeats.add(key_of_call, call, prepared)
     return result if lse is None else (result, _typed_lse(lse, call.layout.out_order))
 

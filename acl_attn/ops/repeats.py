@@ -34,6 +34,7 @@ _ndarray = np.ndarray
 _from_buffer = ffi.from_buffer
 _MASK, _TABLE = POSITION["attenMask"], POSITION["blockTable"]
 _MOST = 16
+_PLAIN = frozenset({bool, float, int, str, type(None)})
 
 
 class Repeat(NamedTuple):
@@ -67,7 +68,10 @@ class Repeat(NamedTuple):
         finally:
             prepared.in_use.release()
         if failure:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # else error, traceback and frame keep each other, and the operands
         return True
 
 
@@ -85,7 +89,7 @@ class Repeats:
         operands : sequence
             Query, key, value, and the block table if there is one.
         plain : tuple
-            Arguments whose meaning lies in type and value.
+            Arguments whose meaning lies in type and value; others, such as a mask with an array, go the long way.
         numbers : tuple
             Those that are a number, a sequence of numbers, or None.
         """
@@ -100,13 +104,10 @@ class Repeats:
         settings, current = lib.aclAttnGetSettings(), use_device()
         if not settings or current >= OWN_MEMORY:
             return None
-        # Types, as 1 == 1.0 == True.
-        key = (current, settings, *forms, plain, tuple(map(type, plain)), frozen)
-        try:
-            hash(key)
-        except TypeError:
+        types = tuple(map(type, plain))  # 1 == 1.0 == True
+        if not _PLAIN.issuperset(types):
             return None
-        return key
+        return (current, settings, *forms, plain, types, frozen)
 
     def find(self, key: object) -> Repeat | None:
         """Look up the call that this one is like."""

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -340,3 +342,70 @@ def test_a_paged_call_made_again_reads_its_block_table_again() -> None:
         acl_attn.attention(query, key, value, block_table=tables[0] + 9, **options)
     with pytest.raises(ValueError, match="block_table"):
         acl_attn.attention(query, key, value, block_table=tables[0].astype(np.int64), **options)
+
+
+def test_arguments_that_may_change_are_read_each_time() -> None:
+    class Scale:
+        value = 0.125
+
+        def __float__(self) -> float:
+            return self.value
+
+    operands = arrays()
+    scale = Scale()
+    for _ in range(4):
+        acl_attn.attention(*operands, scale=scale)
+    scale.value = 1.5
+    np.testing.assert_array_equal(acl_attn.attention(*operands, scale=scale), once(*operands, scale=1.5))
+
+
+def test_a_list_that_changes_during_a_call_is_not_remembered() -> None:
+    operands = arrays()
+    lengths = [20, 7]
+
+    class Output:
+        """Changes the list when it is read, after the lengths."""
+
+        def __init__(self) -> None:
+            self.array = np.empty((2, 3, 4, 32), np.float16)
+
+        @property
+        def __array_interface__(self) -> Any:
+            lengths[1] = 3
+            return self.array.__array_interface__
+
+    expected = once(*operands, kv_lengths=[20, 7])
+    for _ in range(3):
+        lengths[1] = 7
+        acl_attn.attention(*operands, kv_lengths=lengths, out=Output())
+    np.testing.assert_array_equal(acl_attn.attention(*operands, kv_lengths=[20, 7]), expected)
+    np.testing.assert_array_equal(
+        acl_attn.attention(*operands, kv_lengths=[20, 3]), once(*operands, kv_lengths=[20, 3])
+    )
+
+
+def test_masks_and_operands_of_refused_calls_are_let_go() -> None:
+    query = arrays()[0]
+    mask = acl_attn.Mask.dense(np.zeros((3, 20), bool), true_means="masked")
+    kept_mask = weakref.ref(mask)
+    for _ in range(3):
+        acl_attn.attention(*arrays(), mask=mask)
+    cache = np.zeros((6, 2, 16, 32), np.float16)
+    kept_cache = weakref.ref(cache)
+    gc.disable()
+    try:
+        for entry in (0, 0, 0, 9):
+            table = np.full((2, 2), entry, np.int32)
+            try:
+                acl_attn.attention(query, cache, cache, block_table=table, kv_lengths=[20, 17])
+            except acl_attn.InvalidArgumentError:
+                assert entry == 9
+        made = acl_attn.Plan(query, cache, cache, block_table=table, kv_lengths=[20, 17])
+        with pytest.raises(acl_attn.InvalidArgumentError):
+            made.run(query, cache, cache)
+        made.close()
+        del mask, cache, made
+        assert kept_mask() is None
+        assert kept_cache() is None
+    finally:
+        gc.enable()
