@@ -13,7 +13,7 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,10 @@ __all__ = ["Named", "OperatorPlan", "kept", "run_kept", "run_once", "workspace_c
 
 workspace_cache = WorkspaceCache()
 kept = Kept()
+
+# The error of a run, or nothing; raised once locks and memory have been given back. It is popped then: a frame that
+# still held it would be kept by its traceback, and with it the operands.
+Failed: TypeAlias = list[AclAttnError]
 
 
 @dataclass
@@ -88,29 +92,24 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
         return None
     try:
         if queue == ffi.NULL:
-            failure = run_kept(prepared, call, outline.addresses, device)
+            failed = run_kept(prepared, call, outline.addresses, device)
         else:
             workspace = workspace_of_stream(queue, prepared.workspace_bytes)
             with Keeping(queue, call.operands(), workspace):
-                failure = _enqueue(prepared, call, outline.addresses, _start_of(workspace), queue)
+                failed = _enqueue(prepared, call, outline.addresses, _start_of(workspace), queue)
     finally:
         prepared.in_use.release()
-    if failure:
-        try:
-            raise failure
-        finally:
-            del failure  # else error, traceback and frame keep each other, and the operands
+    if failed:
+        raise failed.pop()
     return prepared
 
 
-def run_kept(
-    prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], device: int | None
-) -> AclAttnError | None:
+def run_kept(prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], device: int | None) -> Failed:
     """Run with these addresses and wait; the executor is the caller's for that long."""
     workspace = workspace_cache.borrow(prepared.workspace_bytes)
-    failure = _run_now(prepared, call, addresses, _start_of(workspace), device)
+    failed = _run_now(prepared, call, addresses, _start_of(workspace), device)
     workspace_cache.give_back(workspace)
-    return failure
+    return failed
 
 
 def _start_of(workspace: Buffer | None) -> ffi.CData:
@@ -119,42 +118,39 @@ def _start_of(workspace: Buffer | None) -> ffi.CData:
 
 def _run_now(
     prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], workspace: ffi.CData, device: int | None
-) -> AclAttnError | None:
+) -> Failed:
     size = prepared.workspace_bytes
     status = prepared.run(addresses, workspace, size)
     if not status:
-        return None
-    failure = error(status, call.operator.name, call.parameter_names)
+        return []
+    failed = [error(status, call.operator.name, call.parameter_names)]
     if not regain_device(device):
-        return failure
+        return failed
     status = prepared.run(addresses, workspace, size)
-    return error(status, call.operator.name, call.parameter_names) if status else None
+    return [error(status, call.operator.name, call.parameter_names)] if status else []
 
 
 def _enqueue(
     prepared: Prepared, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, queue: ffi.CData
-) -> AclAttnError | None:
+) -> Failed:
     status = prepared.enqueue(call, addresses, workspace, queue)
-    return error(status, call.operator.name, call.parameter_names) if status else None
+    return [error(status, call.operator.name, call.parameter_names)] if status else []
 
 
 def _run_unkept(call: Call, queue: ffi.CData, device: int | None) -> None:
     handles = HandleSet()
     try:
         arguments = call.arguments(handles)
-        failure = _both_phases(call, arguments, queue)
-        if failure and regain_device(device):
-            failure = _both_phases(call, arguments, queue)
-        if failure:
-            try:
-                raise failure
-            finally:
-                del failure  # else error, traceback and frame keep each other, and the operands
+        failed = _both_phases(call, arguments, queue)
+        if failed and regain_device(device):
+            failed = _both_phases(call, arguments, queue)
+        if failed:
+            raise failed.pop()
     finally:
         handles.destroy()
 
 
-def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> AclAttnError | None:
+def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> Failed:
     size, executor = phase_one(call, arguments)
     waits = queue == ffi.NULL
     try:
@@ -164,10 +160,10 @@ def _both_phases(call: Call, arguments: list[Any], queue: ffi.CData) -> AclAttnE
         raise
     with contextlib.nullcontext() if waits else Keeping(queue, call.operands(), workspace):
         status = _launch(call, _start_of(workspace), size, executor, queue)
-        failure = error(status, call.operator.name, call.parameter_names) if status else None
+        failed = [error(status, call.operator.name, call.parameter_names)] if status else []
     if waits:
         workspace_cache.give_back(workspace)
-    return failure
+    return failed
 
 
 def _launch(call: Call, workspace: ffi.CData, size: int, executor: ffi.CData, queue: ffi.CData) -> int:
@@ -277,12 +273,9 @@ class OperatorPlan(Closing):
             prepared = self._prepared or self._live()
             size = prepared.workspace_bytes
             scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size, device)
-            failure = _run_now(prepared, self._call, pointers, scratch, device)
-        if failure:
-            try:
-                raise failure
-            finally:
-                del failure  # else error, traceback and frame keep each other, and the operands
+            failed = _run_now(prepared, self._call, pointers, scratch, device)
+        if failed:
+            raise failed.pop()
         return None
 
     def _enqueue(
@@ -296,12 +289,9 @@ class OperatorPlan(Closing):
             prepared, call = self._live(), self._call
             scratch, start = self._workspace_on(queue, prepared.workspace_bytes, workspace)
             kept_alive += call.operands(), scratch
-            failure = _enqueue(prepared, call, pointers, start, queue)
-        if failure:
-            try:
-                raise failure
-            finally:
-                del failure  # else error, traceback and frame keep each other, and the operands
+            failed = _enqueue(prepared, call, pointers, start, queue)
+        if failed:
+            raise failed.pop()
 
     def _run_placed(
         self, pointers: list[ffi.CData], held: object, stream: StreamLike | None, workspace: ArrayLike | None

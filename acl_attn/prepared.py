@@ -24,7 +24,7 @@ __all__ = [
     "Prepared",
     "Slot",
     "destroy_executor",
-    "drop_oldest",
+    "drop_surplus",
     "max_workspace",
     "phase_one",
     "places_of",
@@ -170,8 +170,6 @@ class Kept:
     settings. What it does not look at, such as addresses and what tensors hold, each run looks at itself.
     """
 
-    _MOST = 16
-
     def __init__(self) -> None:
         self._known: dict[object, Prepared] = {}  # the oldest first
         self._seen: dict[object, None] = {}  # forms that came once, likewise
@@ -189,8 +187,7 @@ class Kept:
         if form in self._seen:
             return True
         self._seen[form] = None
-        if len(self._seen) > self._MOST:
-            drop_oldest(self._seen)
+        drop_surplus(self._seen)
         return False
 
     def add(self, form: object, prepared: Prepared) -> None:
@@ -198,8 +195,7 @@ class Kept:
         prepared.in_use.acquire()
         prepared.finalizer.atexit = False  # a daemon thread may be using it even then
         self._known[form] = prepared
-        if len(self._known) > self._MOST:
-            drop_oldest(self._known)
+        drop_surplus(self._known)
 
     def clear(self) -> None:
         """Destroy what is not in use."""
@@ -207,8 +203,13 @@ class Kept:
         _destroy_unused(self._known)
 
 
-def drop_oldest(entries: dict[object, Any]) -> None:
-    """Drop the first entry, if another thread does not at the same time."""
+_MOST = 16  # entries that are kept
+
+
+def drop_surplus(entries: dict[object, Any]) -> None:
+    """Drop the oldest entry, the first one, where there are more than are kept."""
+    if len(entries) <= _MOST:
+        return
     with contextlib.suppress(KeyError, RuntimeError, StopIteration):  # another thread drops one as well
         del entries[next(iter(entries))]
 

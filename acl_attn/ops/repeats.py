@@ -20,7 +20,7 @@ from .._process import use_device
 from .._targets import OWN_MEMORY
 from ..lengths import Lengths
 from ..plan import Named, run_kept
-from ..prepared import Prepared, drop_oldest
+from ..prepared import Prepared, drop_surplus
 from ..tensor import Spec, Tensor, output_pointer
 from .fia_call import POSITION
 
@@ -33,7 +33,6 @@ __all__ = ["Repeat", "Repeats"]
 _ndarray = np.ndarray
 _from_buffer = ffi.from_buffer
 _MASK, _TABLE = POSITION["attenMask"], POSITION["blockTable"]
-_MOST = 16
 _PLAIN = frozenset({bool, float, int, str, type(None)})
 
 
@@ -42,7 +41,6 @@ class Repeat(NamedTuple):
 
     prepared: weakref.ref[Prepared]
     addresses: tuple[ffi.CData | None, ...]  # in the executor's order; None: the call's
-    has_table: bool
     out_spec: Spec
     lse_spec: Spec | None
     out_order: str
@@ -64,14 +62,11 @@ class Repeat(NamedTuple):
                 given.append(output_pointer(lse, "lse_out", self.lse_spec, self.device))
             own = iter(given)
             addresses = [next(own) if address is None else address for address in self.addresses]
-            failure = run_kept(prepared, self.call, addresses, None)
+            failed = run_kept(prepared, self.call, addresses, None)
         finally:
             prepared.in_use.release()
-        if failure:
-            try:
-                raise failure
-            finally:
-                del failure  # else error, traceback and frame keep each other, and the operands
+        if failed:
+            raise failed.pop()
         return True
 
 
@@ -122,11 +117,10 @@ class Repeats:
         current: int = use_device()
         self._known.pop(key, None)
         self._known[key] = Repeat(
-            weakref.ref(prepared), places, _TABLE in fia.optional, call.out_spec, call.lse_spec,
+            weakref.ref(prepared), places, call.out_spec, call.lse_spec,
             call.layout.out_order, Named(fia.operator, fia.parameter_names), current,
         )  # fmt: skip
-        if len(self._known) > _MOST:
-            drop_oldest(self._known)
+        drop_surplus(self._known)
 
 
 def _frozen(given: Any) -> object:
