@@ -33,11 +33,7 @@ protected:
     }
 
     // Maxima are kept as powers of 2.
-    RowState state(int r) const {
-        RowState state = Block::state(r);
-        state.max *= kLn2;
-        return state;
-    }
+    RowState state(int r) const { return Block::state(r, kLn2); }
 
     // The packed tile for groups [group_begin, group_end).
     void visit(int group_begin, int group_end, Ahead& ahead) {
@@ -101,7 +97,7 @@ private:
     // One or two groups, and the columns of the tile that they see.
     struct Unit : AmxUnit {
         int group, groups;
-        int first_key, end_key;  // not rounded to whole products
+        TileColumns seen;  // not rounded to whole products
     };
 
     void load_query(int r) {
@@ -121,19 +117,14 @@ private:
     ptrdiff_t query_part() const { return static_cast<ptrdiff_t>(groups_) * kGroup * ldq_; }
 
     bool find_range(Unit& unit, int group, int groups) {
-        Interval seen = owner().group_seen(group);
-        if (groups == 2) seen = hull(seen, owner().group_seen(group + 1));
-        const int first = static_cast<int>(larger(seen.begin - panels_.key, panels_.begin));
-        const int end = static_cast<int>(smaller(seen.end - panels_.key, panels_.end));
+        unit.seen = this->seen_columns(panels_, group, groups);
         unit.group = group;
         unit.groups = groups;
         unit.row = group * kGroup;
         unit.rows = groups * kGroup;
-        unit.first_key = first;
-        unit.end_key = end;
-        unit.begin = round_down(first, kAmxDepth);
-        unit.end = round_up(end, kAmxDepth);
-        return first < end;
+        unit.begin = round_down(unit.seen.begin, kAmxDepth);
+        unit.end = round_up(unit.seen.end, kAmxDepth);
+        return unit.seen.begin < unit.seen.end;
     }
 
     int score_calls(const Unit& unit) const {
@@ -204,7 +195,7 @@ private:
     void prefetch_adjustments(const Unit& unit) {
         const bool has_bias = b_.bias.kind == BiasKind::tensor;
         if (!is_masked(unit) && !has_bias) return;
-        const int64_t first = panels_.key + unit.first_key, end = panels_.key + unit.end_key;
+        const int64_t first = panels_.key + unit.seen.begin, end = panels_.key + unit.seen.end;
         for (int r = unit.row; r <= last_row(unit); r++) {
             if (!owner().has_row(r)) continue;
             const int64_t row = owner().row(r);
@@ -238,7 +229,7 @@ private:
 
     // An infinity of a key would meet the zeros that are second parts of queries: the scores with such keys anew.
     void add_specials(const Unit& unit) {
-        for (int c = unit.first_key; c < unit.end_key; c++) {
+        for (int c = unit.seen.begin; c < unit.seen.end; c++) {
             if (classify_row<T, false>(panels_.key_row(c), b_.dim) == kOrdinary) continue;
             for (int r = unit.row; r < unit.row + unit.rows; r++) {
                 unit.scores[(r - unit.row) * kScoreStride + c] = score_in_fp32(r, panels_.key_row(c));
@@ -259,13 +250,7 @@ private:
 
     void set_aside_rows(const Unit& unit) {
         for (int r = unit.row; r < unit.row + unit.rows; r++) {
-            if (!owner().has_row(r) || s_.row_headroom[r] != 1.0f) continue;
-            if (!sees_huge(b_, owner().row(r), owner().seen(r), panels_.key, unit.first_key, unit.end_key,
-                           s_.value_classes)) {
-                continue;
-            }
-            s_.row_headroom[r] = kHugeHeadroom;
-            s_.row_rescale[r] *= kHugeHeadroom;
+            if (owner().has_row(r)) this->set_aside(r, panels_, unit.seen);
         }
     }
 
@@ -273,20 +258,13 @@ private:
         float* sums = this->aside();
         for (int r = unit.row; r < unit.row + unit.rows; r++) {
             if (!owner().has_row(r)) continue;
-            add_set_aside<T>(b_, owner().row(r), owner().seen(r), panels_.key, unit.first_key, unit.end_key,
-                             s_.value_classes, s_.value_originals,
-                             [&](int k) { return weights_.probability(r - unit.row, k); }, sums + r * ldo_);
+            Block::template add_aside<T>(
+                r, panels_, unit.seen, [&](int k) { return weights_.probability(r - unit.row, k); }, sums);
         }
     }
 
     void accumulate(const Unit& unit, Beside& beside) {
-        // Groups of a unit may have begun at different tiles: the sums of one that has none are zeros then.
-        bool fresh = true;
-        for (int g = 0; g < unit.groups; g++) fresh &= !has_sums_[unit.group + g];
-        for (int g = unit.group; g < unit.group + unit.groups; g++) {
-            if (!fresh && !has_sums_[g]) __builtin_memset(s_.out + g * kGroup * ldo_, 0, sizeof(float) * kGroup * ldo_);
-            has_sums_[g] = true;
-        }
+        const bool fresh = this->begin_sums(unit.group, unit.groups);
         const AmxFactor weights = {unit.scores, kScoreStride, kAmxColumns};
         AmxFactor values = {s_.value_panels, panels_.value_panel_size(), panels_.value_part_size()};
         float* sums = s_.out + unit.row * ldo_;

@@ -28,11 +28,7 @@ protected:
     }
 
     // Maxima are kept as powers of 2.
-    RowState state(int r) const {
-        RowState state = Block::state(r);
-        state.max *= kLn2;
-        return state;
-    }
+    RowState state(int r) const { return Block::state(r, kLn2); }
 
     // Once, before a row's sums are used.
     void join_aside(int r) {
@@ -111,15 +107,12 @@ private:
     }
 
     bool find_range(Unit& unit, int group, int groups) {
-        const int64_t seen_begin = owner().group_seen(group).begin;
-        const int64_t seen_end = owner().group_seen(group + groups - 1).end;  // both ends grow with the row
+        unit.seen = this->seen_columns(panels_, group, groups);
         unit.group = group;
         unit.groups = groups;
-        unit.first_key = static_cast<int>(larger(seen_begin - panels_.key, panels_.begin));
-        unit.end_key = static_cast<int>(smaller(seen_end - panels_.key, panels_.end));
-        unit.begin = round_down(unit.first_key, kAmxDepth);
-        unit.end = round_up(unit.end_key, kAmxDepth);
-        return unit.first_key < unit.end_key;
+        unit.begin = round_down(unit.seen.begin, kAmxDepth);
+        unit.end = round_up(unit.seen.end, kAmxDepth);
+        return unit.seen.begin < unit.seen.end;
     }
 
     int score_calls(const Unit& unit) const {
@@ -192,8 +185,8 @@ private:
         int all_from = unit.begin, all_to = unit.end;
         for (int i = 0; i < kGroup; i++) {
             const int r = (unit.group + g) * kGroup + i;
-            from[i] = unit.first_key;
-            to[i] = unit.end_key;
+            from[i] = unit.seen.begin;
+            to[i] = unit.seen.end;
             if (owner().has_row(r)) {
                 const Interval seen = owner().seen(r);
                 from[i] = static_cast<int>(larger(seen.begin - panels_.key, unit.begin));
@@ -218,13 +211,7 @@ private:
 
     void set_aside_rows(const Unit& unit) {
         for (int r = unit.row(); r < unit.row() + unit.rows(); r++) {
-            if (!owner().has_row(r) || s_.row_headroom[r] != 1.0f) continue;
-            if (!sees_huge(b_, owner().row(r), owner().seen(r), panels_.key, unit.first_key, unit.end_key,
-                           s_.value_classes)) {
-                continue;
-            }
-            s_.row_headroom[r] = kHugeHeadroom;
-            s_.row_rescale[r] *= kHugeHeadroom;
+            if (owner().has_row(r)) this->set_aside(r, panels_, unit.seen);
         }
     }
 
@@ -232,20 +219,13 @@ private:
         float* sums = this->aside();
         for (int r = unit.row(); r < unit.row() + unit.rows(); r++) {
             if (!owner().has_row(r)) continue;
-            add_set_aside<T>(b_, owner().row(r), owner().seen(r), panels_.key, unit.first_key, unit.end_key,
-                             s_.value_classes, s_.value_originals,
-                             [&](int k) { return weights_.probability(r - unit.row(), k); }, sums + r * ldo_);
+            Block::template add_aside<T>(
+                r, panels_, unit.seen, [&](int k) { return weights_.probability(r - unit.row(), k); }, sums);
         }
     }
 
     void accumulate(const Unit& unit, Beside& beside) {
-        // Groups of a unit may have begun at different tiles: the sums of one that has none are zeros then.
-        bool fresh = true;
-        for (int g = 0; g < unit.groups; g++) fresh &= !has_sums_[unit.group + g];
-        for (int g = unit.group; g < unit.group + unit.groups; g++) {
-            if (!fresh && !has_sums_[g]) __builtin_memset(s_.out + g * kGroup * ldo_, 0, sizeof(float) * kGroup * ldo_);
-            has_sums_[g] = true;
-        }
+        const bool fresh = this->begin_sums(unit.group, unit.groups);
         for (int c = 0; c < ldo_; c += kAmxDepth) {
             unit.groups == 2 ? add_values<2>(unit, c, fresh, beside) : add_values<1>(unit, c, fresh, beside);
         }

@@ -17,7 +17,7 @@ struct AmxSharedUnit {
 
     int group, groups;
     int begin, end;
-    int first_key, end_key;  // not rounded
+    TileColumns seen;  // not rounded
     float* scores;           // [groups][kTileKeys][16 rows]
 
     int row() const { return group * kAmxRows; }

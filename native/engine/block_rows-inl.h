@@ -40,7 +40,7 @@ protected:
     // After the last tile.
     void end() {
         for (int g = 0; g < groups_; g++) {
-            if (!has_sums_[g]) __builtin_memset(s_.out + g * kGroup * ldo_, 0, sizeof(float) * kGroup * ldo_);
+            if (!has_sums_[g]) clear_sums(g);
         }
     }
 
@@ -51,7 +51,47 @@ protected:
         if (any_aside_) __builtin_memset(s_.aside + r * ldo_, 0, sizeof(float) * ldo_);
     }
 
-    RowState state(int r) const { return {s_.row_max[r], s_.row_sum[r], s_.row_headroom[r]}; }
+    // `unit`: that maxima are counted in.
+    RowState state(int r, float unit = 1.0f) const { return {s_.row_max[r] * unit, s_.row_sum[r], s_.row_headroom[r]}; }
+
+    // That some row of the groups sees.
+    template <class Tile>
+    TileColumns seen_columns(const Tile& tile, int group, int groups) {
+        Interval seen = owner().group_seen(group);
+        for (int g = group + 1; g < group + groups; g++) seen = hull(seen, owner().group_seen(g));
+        return {static_cast<int>(larger(seen.begin - tile.key, tile.begin)),
+                static_cast<int>(smaller(seen.end - tile.key, tile.end))};
+    }
+
+    // Before groups' sums are added to. True: there are none yet. Groups may have begun at different tiles: the sums of
+    // one that has none are zeros then.
+    bool begin_sums(int group, int groups) {
+        bool fresh = true;
+        for (int g = group; g < group + groups; g++) fresh &= !has_sums_[g];
+        for (int g = group; g < group + groups; g++) {
+            if (!fresh && !has_sums_[g]) clear_sums(g);
+            has_sums_[g] = true;
+        }
+        return fresh;
+    }
+
+    // Gives a row headroom if it sees a huge value of the tile; its sums so far must then be multiplied by it, too.
+    template <class Tile>
+    void set_aside(int r, const Tile& tile, TileColumns columns) {
+        if (s_.row_headroom[r] != 1.0f ||
+            !sees_huge(b_, owner().row(r), owner().seen(r), tile.key, columns.begin, columns.end, s_.value_classes)) {
+            return;
+        }
+        s_.row_headroom[r] = kHugeHeadroom;
+        s_.row_rescale[r] *= kHugeHeadroom;
+    }
+
+    // Adds to sums of a row the values of the tile that are no part of its products; probability(k) is column k's.
+    template <class T, class Tile, class Probability>
+    void add_aside(int r, const Tile& tile, TileColumns columns, const Probability& probability, float* sums) {
+        add_set_aside<T>(b_, owner().row(r), owner().seen(r), tile.key, columns.begin, columns.end, s_.value_classes,
+                         s_.value_originals, probability, sums + r * ldo_);
+    }
 
     // Adds to a row's sums what was kept apart from them.
     void join_aside(int r) {
@@ -83,6 +123,8 @@ protected:
     bool has_sums_[kMaxGroups];  // of a group; s_.out holds nothing before
 
 private:
+    void clear_sums(int g) { __builtin_memset(s_.out + g * kGroup * ldo_, 0, sizeof(float) * kGroup * ldo_); }
+
     void forget_state(int r) {
         s_.row_max[r] = -kInfinity;
         s_.row_sum[r] = 0.0f;

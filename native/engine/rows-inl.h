@@ -15,6 +15,11 @@ struct Interval {
     bool empty() const { return begin >= end; }
 };
 
+// Columns of a tile, which stand for keys. None if begin >= end.
+struct TileColumns {
+    int begin, end;
+};
+
 // What covers both; one that is empty does not matter.
 inline Interval hull(Interval a, Interval b) {
     if (a.empty()) return b;

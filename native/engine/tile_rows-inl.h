@@ -90,9 +90,7 @@ private:
 
     void find_ranges(int group_begin, int group_end) {
         for (int g = group_begin; g < group_end; g++) {
-            const Interval seen = owner().group_seen(g);
-            const int first = static_cast<int>(larger(seen.begin - panels_.key, panels_.begin));
-            const int end = static_cast<int>(smaller(seen.end - panels_.key, panels_.end));
+            const auto [first, end] = this->seen_columns(panels_, g, 1);
             const int begin_vector = round_down(first, kLanes), end_vector = round_up(end, kLanes);
             if (first >= end) {
                 ranges_[g] = {0, 0, 0, 0};
@@ -139,18 +137,12 @@ private:
                 }
                 continue;
             }
-            const int64_t row = owner().row(r);
-            const Interval seen = owner().seen(r);
-            owner().adjust_scores(r, seen, range.begin, range.end, scores(r));
+            owner().adjust_scores(r, owner().seen(r), range.begin, range.end, scores(r));
             const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r]);
             s_.row_max[r] = step.max;
             s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
             s_.row_rescale[r] = step.rescale;
-            if (panels_.exceptional && s_.row_headroom[r] == 1.0f &&
-                sees_huge(b_, row, seen, panels_.key, panels_.begin, panels_.end, s_.value_classes)) {
-                s_.row_headroom[r] = kHugeHeadroom;
-                s_.row_rescale[r] *= kHugeHeadroom;
-            }
+            if (panels_.exceptional) this->set_aside(r, panels_, {panels_.begin, panels_.end});
             if (s_.row_headroom[r] != 1.0f) {
                 for (int c = range.begin; c < range.end; c += kLanes) {
                     store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
@@ -222,9 +214,8 @@ private:
         float* sums = kPaired ? this->aside() : s_.out;
         for (int r = strip_ * kMr; r < strip_end_ * kMr; r++) {
             if (!owner().has_row(r)) continue;
-            add_set_aside<T>(b_, owner().row(r), owner().seen(r), panels_.key, panels_.begin, panels_.end,
-                             s_.value_classes, s_.value_originals, [&](int k) { return scores(r)[k]; },
-                             sums + r * ldo_);
+            Block::template add_aside<T>(
+                r, panels_, {panels_.begin, panels_.end}, [&](int k) { return scores(r)[k]; }, sums);
         }
     }
 
