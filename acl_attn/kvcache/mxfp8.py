@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..dtypes import encode
 from ..errors import invalid
-from ..lengths import Lengths
+from ..lengths import Lengths, LengthsLike, packed_lengths
 from ..values import as_array
 from .axes import to_nz
 from .modes import GROUP
@@ -51,7 +51,7 @@ def quantize_mxfp8(
     key: npt.ArrayLike,
     value: npt.ArrayLike,
     *,
-    kv_lengths: Lengths | None = None,
+    kv_lengths: LengthsLike | None = None,
     nz: bool = False,
 ) -> MxFp8:
     """Quantise query, key and value to MXFP8.
@@ -63,7 +63,7 @@ def quantize_mxfp8(
     key, value : array_like
         (tokens, num_kv_heads, head_dim) with `kv_lengths`, or caches of shape (blocks, num_kv_heads, block_size,
         head_dim).
-    kv_lengths : Lengths, optional
+    kv_lengths : int, sequence of int or Lengths, optional
         Keys of each sequence, for packed key and value.
     nz : bool
         Give caches and their scales in the NZ layout.
@@ -80,9 +80,8 @@ def quantize_mxfp8(
     Examples
     --------
     >>> import numpy as np
-    >>> from acl_attn import Lengths
     >>> kv = np.ones((100, 1, 64))
-    >>> made = quantize_mxfp8(np.ones((3, 4, 64)), kv, kv, kv_lengths=Lengths((70, 30)))
+    >>> made = quantize_mxfp8(np.ones((3, 4, 64)), kv, kv, kv_lengths=[70, 30])
     >>> made.dequant_scale_query.shape, made.key_antiquant_scale.shape, made.value_antiquant_scale.shape
     ((3, 4, 1, 2), (100, 1, 1, 2), (3, 1, 64, 2))
     """
@@ -96,9 +95,10 @@ def quantize_mxfp8(
     if kv_lengths is not None:
         if nz:
             raise invalid("nz", "False for packed key and value", nz)
-        if kv_lengths.total != k.shape[0] or v.shape[0] != k.shape[0]:
-            raise invalid("kv_lengths", f"a sum of {k.shape[0]}, the tokens of key and value", kv_lengths.total)
-        v_codes, v_scale = _packed_by_tokens(v, kv_lengths)
+        lengths = packed_lengths(kv_lengths, k.shape[0], "kv_lengths", "key", "TND")
+        if v.shape[0] != k.shape[0]:
+            raise invalid("value", f"{k.shape[0]} tokens, as key has", v.shape[0])
+        v_codes, v_scale = _packed_by_tokens(v, lengths)
         return MxFp8(q_codes, k_codes, v_codes, q_scale, k_scale, v_scale)
     if k.shape[2] % _PAIR or v.shape[:3] != k.shape[:3]:
         raise invalid("key", f"the blocks of value, of a size that {_PAIR} divides", f"{k.shape} and {v.shape}")

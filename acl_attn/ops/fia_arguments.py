@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from ..errors import invalid, type_name, wrong_type
+from ..errors import invalid, type_name
 from ..layouts import Layout, cache_geometry, find_layout
 from ..lengths import Lengths
 from ..masks import check_mask_dtype
-from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
-from ..values import flag, integer, number
+from ..spec import Spec, known_spec
+from ..tensor import ArrayLike, Tensor, as_tensor
+from ..values import flag, integer, integers, number
 from .fia_call import INPUTS, POSITION, VERSIONS, FiaCall, element_shape, members, snake_case_names
 
 __all__ = ["LENGTHS", "FiaArguments", "read_arguments"]
@@ -142,6 +143,4 @@ def _lengths(found: object, parameter: str, layout: Layout, is_paged: bool) -> t
         return found.cumulative if is_cumulative else found.per_sequence
     if isinstance(found, np.ndarray):
         found = found.tolist() if found.ndim == 1 else (found,)
-    if not isinstance(found, Sequence) or isinstance(found, (str, bytes)):
-        raise wrong_type(parameter, "a sequence of int or a Lengths", type_name(found))
-    return tuple(integer(length, f"{parameter}[{position}]") for position, length in enumerate(found))
+    return integers(found, parameter, "a sequence of int or a Lengths")
