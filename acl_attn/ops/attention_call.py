@@ -14,7 +14,8 @@ from ..errors import invalid, type_name, wrong_type
 from ..layouts import Geometry, Layout, cache_geometry, find_layout
 from ..lengths import Lengths, LengthsLike, as_lengths, packed_lengths
 from ..masks import FiaMask, Mask
-from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
+from ..spec import Spec, known_spec
+from ..tensor import ArrayLike, Tensor, as_tensor
 from ..values import integer, number
 from .feature_arguments import FEATURE_NAMES, NAMES_WITH, Features, FeatureTensor, Settings
 from .fia_call import POSITION, FiaCall, element_shape, members, snake_case_names

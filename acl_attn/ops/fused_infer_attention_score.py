@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..addresses import as_output
 from ..device import Device, device_id
 from ..lengths import Lengths
 from ..masks import UNBOUNDED_TOKENS
 from ..plan import run_once
 from ..streams import StreamLike
-from ..tensor import ArrayLike, as_output
+from ..tensor import ArrayLike
 from .fia_arguments import read_arguments
 from .fia_call import NEWEST
 

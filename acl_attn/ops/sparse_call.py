@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ..addresses import as_output
 from ..errors import invalid, type_name, wrong_type
 from ..handle_set import HandleSet, Outline
 from ..placed import check_by_host
 from ..plan import run_once
 from ..prepared import Operator, Slot
+from ..spec import Spec
 from ..streams import StreamLike
-from ..tensor import ArrayLike, Spec, Tensor, as_output, as_tensor
+from ..tensor import ArrayLike, Tensor, as_tensor
 from ..values import flag, integer, number
 
 __all__ = ["METADATA", "Signature", "SparseCall", "lse_spec", "no_lse", "output_specs", "run_main", "run_metadata"]

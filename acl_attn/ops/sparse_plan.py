@@ -11,19 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .._lib import ffi
+from ..addresses import as_output_or_placeholder, as_tensor_or_placeholder, output_pointer
 from ..device import Device, device_id
 from ..errors import invalid, wrong_type
 from ..lengths import LengthsLike
 from ..plan import OperatorPlan
+from ..spec import Spec
 from ..streams import StreamLike
-from ..tensor import (
-    ArrayLike,
-    Spec,
-    Tensor,
-    as_output_or_placeholder,
-    as_tensor_or_placeholder,
-    output_pointer,
-)
+from ..tensor import ArrayLike, Tensor
 from ..values import flag
 from .describe_metadata import describe_metadata
 from .sparse_arguments import Arrays, SparseArguments, SparseLengths, names_of_the_plan
