@@ -13,7 +13,18 @@ import numpy.typing as npt
 
 from .errors import invalid, type_name, wrong_type
 
-__all__ = ["are_integers", "as_array", "flag", "instance", "integer", "integers", "number", "sequence"]
+__all__ = [
+    "are_integers",
+    "as_array",
+    "flag",
+    "instance",
+    "integer",
+    "integers",
+    "new_array",
+    "number",
+    "positive",
+    "sequence",
+]
 
 _PLAIN = {int}
 _LISTS = (tuple, list)
@@ -33,6 +44,14 @@ def integer(value: object, parameter: str) -> int:
         raise wrong_type(parameter, "an int", type_name(value)) from None
     if not -(2**63) <= found < 2**63:
         raise invalid(parameter, "an integer of 64 bits", found)
+    return found
+
+
+def positive(value: object, parameter: str) -> int:
+    """Read how many there are of something of which there is one at least."""
+    found = integer(value, parameter)
+    if found < 1:
+        raise invalid(parameter, "at least 1", found)
     return found
 
 
@@ -91,6 +110,14 @@ def as_array(values: object, parameter: str) -> npt.NDArray[Any]:
         got = f"dtype {array.dtype}" if isinstance(values, np.ndarray) else type_name(values)
         raise wrong_type(parameter, "an array-like of numbers", got)
     return array
+
+
+def new_array(shape: tuple[int, ...], dtype: npt.DTypeLike, parameter: str) -> npt.NDArray[Any]:
+    """Make an array, its numbers undefined. `parameter` is whose fault it is if no array can have that shape."""
+    try:
+        return np.empty(shape, dtype)
+    except ValueError:  # not even addresses would do
+        raise invalid(parameter, "a shape that an array can have", shape) from None
 
 
 def flag(value: object, parameter: str) -> bool:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..dtypes import DType, as_dtype, decode, dtype_name, encode, int4_x2, unpack_int4
 from ..errors import invalid, wrong_type
 from ..lengths import Lengths, LengthsLike, as_lengths, packed_lengths
-from ..values import as_array
+from ..values import as_array, flag, positive
 from .axes import Axes, find_axes
 from .modes import GROUP, AntiquantMode, as_mode, check_dtype
 from .scale_shapes import ScaleShape
@@ -121,6 +121,8 @@ def quantize(
     (dtype('int8'), (1, 2, 2), None)
     """
     chosen, axes, stored_dtype = as_mode(mode, "mode"), find_axes(layout, num_heads), as_dtype(dtype)
+    per_tensor, asymmetric = flag(per_tensor, "per_tensor"), flag(asymmetric, "asymmetric")
+    scale_tokens = None if scale_tokens is None else positive(scale_tokens, "scale_tokens")
     if per_tensor and chosen != AntiquantMode.PER_CHANNEL:
         raise invalid("per_tensor", "False, or mode 0", f"True and mode {chosen.value}")
     check_dtype(chosen, stored_dtype, per_tensor=per_tensor)

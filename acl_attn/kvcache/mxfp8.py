@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..dtypes import encode
 from ..errors import invalid
 from ..lengths import Lengths, LengthsLike, packed_lengths
-from ..values import as_array
+from ..values import as_array, flag, positive
 from .axes import to_nz
 from .modes import GROUP
 from .scaling import as_floats, power_of_two_scale
@@ -86,6 +86,7 @@ def quantize_mxfp8(
     ((3, 4, 1, 2), (100, 1, 1, 2), (3, 1, 64, 2))
     """
     q, k, v = _finite(query, "query"), _finite(key, "key"), _finite(value, "value")
+    nz = flag(nz, "nz")
     rank = 4 if kv_lengths is None else 3
     for array, name, wanted in ((q, "query", 3), (k, "key", rank), (v, "value", rank)):
         if array.ndim != wanted or array.shape[-1] % _PAIR:
@@ -125,7 +126,8 @@ def group_query_scale(scale: Array, num_kv_heads: int) -> Array:
         A copy.
     """
     scale = as_array(scale, "scale")
-    if scale.ndim != 4 or num_kv_heads < 1 or scale.shape[1] % num_kv_heads:
+    num_kv_heads = positive(num_kv_heads, "num_kv_heads")
+    if scale.ndim != 4 or scale.shape[1] % num_kv_heads:
         raise invalid("scale", f"rank 4 and a number of heads that {num_kv_heads} divides", f"shape {scale.shape}")
     tokens, heads, pairs, two = scale.shape
     grouped = scale.reshape(tokens, num_kv_heads, heads // num_kv_heads, pairs, two)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..lengths import Lengths, LengthsLike, as_lengths, packed_lengths
-from ..values import as_array, integer
+from ..values import as_array, integer, new_array, positive
 
 __all__ = ["PackedPadding", "pad_heads", "pad_tnd"]
 
@@ -95,7 +95,7 @@ def pad_tnd(
             raise invalid("block_table", f"{q.batch} rows, one a sequence", f"shape {table.shape}")
         table = np.concatenate([table, np.full((1, table.shape[1]), -1, table.dtype)])
     return PackedPadding(
-        _pad(array, token_axis, tokens - have),
+        _pad(array, token_axis, tokens - have, "tokens"),
         Lengths((*q.per_sequence, tokens - have)),
         Lengths((*kv.per_sequence, 0)),
         table,
@@ -132,19 +132,21 @@ def pad_heads(array: Array, dim: int, *, num_heads: int | None = None) -> Array:
     >>> pad_heads(np.ones((2, 5, 3 * 84), np.float16), 128, num_heads=3).shape
     (2, 5, 384)
     """
-    known = as_array(array, "array")
-    heads = 1 if num_heads is None else num_heads
-    if known.ndim == 0 or heads < 1 or known.shape[-1] % heads:
+    known, dim = as_array(array, "array"), integer(dim, "dim")
+    heads = 1 if num_heads is None else positive(num_heads, "num_heads")
+    if known.ndim == 0 or known.shape[-1] % heads:
         raise invalid("array", f"a last axis that {heads} heads divide", f"shape {known.shape}")
     own = known.shape[-1] // heads
     if dim < own:
         raise invalid("dim", f"at least {own}, the head dim of the array", dim)
     split = known.reshape(*known.shape[:-1], heads, own)
-    return _pad(split, split.ndim - 1, dim - own).reshape(*known.shape[:-1], heads * dim)
+    return _pad(split, split.ndim - 1, dim - own, "dim").reshape(*known.shape[:-1], heads * dim)
 
 
-def _pad(array: Array, axis: int, count: int) -> Array:
+def _pad(array: Array, axis: int, count: int, parameter: str) -> Array:
     """Append zeros; all element types have them as bytes of 0, records included."""
     shape = list(array.shape)
     shape[axis] = count
-    return np.concatenate([array, np.zeros(shape, array.dtype)], axis=axis)
+    zeros = new_array(tuple(shape), array.dtype, parameter)
+    zeros[...] = np.zeros((), array.dtype)
+    return np.concatenate([array, zeros], axis=axis)

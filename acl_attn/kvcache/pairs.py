@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..lengths import LengthsLike
+from ..values import flag
 from .antiquant import dequantize, quantize
 from .modes import AntiquantMode, as_mode
 
@@ -156,7 +157,7 @@ def quantize_kv(
     if key_mode != value_mode and (key_mode, value_mode) != (AntiquantMode.PER_CHANNEL, AntiquantMode.PER_TOKEN):
         raise invalid("mode", "equal modes, or (0, 1)", (key_mode.value, value_mode.value))
     if key_mode != value_mode:
-        if per_tensor:
+        if flag(per_tensor, "per_tensor"):
             raise invalid("per_tensor", "False for modes (0, 1)", per_tensor)
         query_dtype = np.float32
     made = [

@@ -31,7 +31,7 @@ from ..prepared import Slot
 from ..spec import Spec
 from ..streams import StreamLike
 from ..tensor import ArrayLike, Tensor, as_tensor
-from ..values import flag, integer
+from ..values import flag, integer, new_array
 from .attention_call import AttentionCall, MaskLike, prepare
 from .feature_arguments import Features, FeatureTensor
 from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
@@ -180,10 +180,10 @@ def attention(
         key_of_call = _repeats.key(*said)
         repeat = _repeats.find(key_of_call)
         if repeat is not None:
-            made = _make(repeat.out_spec) if out is None else out
+            made = new_array(repeat.out_spec.shape, repeat.out_spec.dtype, "out") if out is None else out
             lse = None
             if repeat.lse_spec is not None:
-                lse = _make(repeat.lse_spec) if lse_out is None else lse_out
+                lse = new_array(repeat.lse_spec.shape, repeat.lse_spec.dtype, "lse_out") if lse_out is None else lse_out
             if repeat.run(operands, made, lse):
                 return made if lse is None else (made, _typed_lse(lse, repeat.out_order))
     call = prepare(
@@ -207,14 +207,10 @@ def attention(
 _repeats = Repeats()
 
 
-def _make(spec: Spec) -> npt.NDArray[Any]:
-    return np.empty(spec.shape, spec.dtype)
-
-
 def _output(given: ArrayLike | None, parameter: str, spec: Spec) -> tuple[Any, Tensor]:
     if given is not None:
         return given, as_output(given, parameter, spec.shape, spec.dtype)
-    made = _make(spec)
+    made = new_array(spec.shape, spec.dtype, parameter)
     return made, as_tensor(made, parameter)
 
 
@@ -345,7 +341,7 @@ class Plan(OperatorPlan):
 
     def _lse_array(self, given: ArrayLike | None, spec: Spec) -> Any:
         given = self._outputs["lse_out"] if given is None else given
-        return np.empty(spec.shape, spec.dtype) if given is None else given
+        return new_array(spec.shape, spec.dtype, "lse_out") if given is None else given
 
     @property
     def _features(self) -> Features:
@@ -417,7 +413,7 @@ class Plan(OperatorPlan):
         if out is None:
             out = self._outputs["out"]
             if out is None:
-                out = np.empty(call.out_spec.shape, call.out_spec.dtype)
+                out = new_array(call.out_spec.shape, call.out_spec.dtype, "out")
         pointers = dense_pointers(query, key, value, out, self._dense)
         if pointers is None:
             pointers = self._operand_pointers(query, key, value)

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ..errors import invalid, type_name
-from ..layouts import Layout, cache_geometry, find_layout
+from ..layouts import Layout, cache_geometry, check_heads, find_layout
 from ..lengths import Lengths
 from ..masks import check_mask_dtype
 from ..spec import Spec, known_spec
@@ -84,11 +84,8 @@ def read_arguments(given: Mapping[str, Any], describe: Callable[[Any, str], Tens
         raise invalid("attention_out", expected, None, rule="API-E-04")
     if given["softmax_lse"] is not None and not wants_lse:
         raise invalid("softmax_lse", "None without softmax_lse_flag", type_name(given["softmax_lse"]))
-    if given["attention_out"] is None and 0 < heads != geometry.heads:
-        # The operator would blame the output that was made for it.
-        raise invalid(
-            "query", f"{heads} heads (num_heads)", f"{geometry.heads} in shape {query.shape}", rule="COM-C-03"
-        )
+    if given["attention_out"] is None:
+        check_heads(heads, geometry, query.shape)
     version = _version(given["version"], [*tensors, *lengths], attributes)
     call = FiaCall(query, keys, values, tensors, lengths, attributes, _NAMES, version)
     out_dtype = _BF16 if query.dtype.itemsize == 1 else query.dtype  # a quantised query's output is not quantised
