@@ -335,8 +335,11 @@ class Plan(OperatorPlan):
             fia.lse = as_output_or_placeholder(lse_out, "lse_out", call.lse_spec)
             slots.append(Slot(LSE_ARGUMENT))
         slots.extend(Slot(place.position) for place in call.extras)
+        self._planned_operands: list[ffi.CData] = []  # where nothing comes later; the same after every `update`
+        if not self._later.intersection(("query", "key", "value")):
+            self._planned_operands = self._operand_pointers(None, None, None)
         is_later = any(place.name in self._later for place in call.extras)
-        self._planned_extras = [] if is_later else self._extra_pointers(call, {})  # the same after every `update`
+        self._planned_extras = [] if is_later else self._extra_pointers(call, {})
         super().__init__(fia, slots, device_id(device))
 
     def _lse_array(self, given: ArrayLike | None, spec: Spec) -> Any:
@@ -443,6 +446,8 @@ class Plan(OperatorPlan):
         return out if lse is None else (out, _typed_lse(lse, call.layout.out_order))
 
     def _operand_pointers(self, query: Any, key: Any, value: Any) -> list[ffi.CData]:
+        if query is key is value is None and self._planned_operands:
+            return self._planned_operands.copy()
         call = self._attention
         fia = call.fia
         pointers = [self._pointer(query, "query", fia.query)]
