@@ -14,8 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _native
-from ._native import ffi, lib
+try:
+    from . import _native
+    from ._native import ffi, lib
+except ImportError as problem:
+    folder = Path(__file__).resolve().parent
+    if list(folder.glob("_native*.so")):
+        raise
+    # Python looks in the working directory first, and blames circular imports for what is not there.
+    raise ImportError(
+        f"acl_attn: expected the installed package, got {folder}, which has no compiled part; "
+        "start Python in another directory than that of the sources, or install them: pip install ."
+    ) from problem
 
 __all__ = [
     "INSTALLED",

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from ._lib import ffi, lib, selected
-from ._targets import NAMES, device_key, device_number, has_own_memory, target_number
+from ._target_numbers import NAMES, device_key, device_number, has_own_memory, target_number
 from .errors import BackendMissingError, check, default_target, load_target, recent_message
 
 __all__ = [

@@ -17,45 +17,16 @@ speaks about objects and calls of the target.
 
 from __future__ import annotations
 
-import functools
-import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from ._installation import Installation, find_installation
-from ._lib import INSTALLED, Attempt, Symbol, bind, get_library, lib, open_library, symbols
-from ._probe import Probe, probe
+from ._lib import Attempt, Symbol, bind, lib, open_library, symbols
+from ._target_numbers import CANN, HOST, NAMES, NPU, SIM, TargetNotLoadedError, default_name, number_of
+from ._target_search import TargetInfo, is_chosen, look_for_cann, own_library
 from .profiles import wrong_choice
 
-__all__ = [
-    "CANN",
-    "HOST",
-    "NAMES",
-    "NPU",
-    "OWN_MEMORY",
-    "SIM",
-    "Target",
-    "TargetInfo",
-    "TargetNotLoadedError",
-    "current_target",
-    "default_name",
-    "device_key",
-    "device_number",
-    "find_targets",
-    "has_own_memory",
-    "is_loaded",
-    "load",
-    "number_of",
-    "target_number",
-]
-
-HOST, SIM, NPU, CANN = range(4)
-NAMES = ("host", "sim", "npu", "cann")
-
-# Each names a library to take instead of the bundled one.
-_VARIABLES = {HOST: "ACL_ATTN_LIBRARY", SIM: "ACL_ATTN_SIM_LIBRARY", NPU: "ACL_ATTN_NPU_LIBRARY"}
+__all__ = ["Target", "current_target", "find_targets", "is_loaded", "load"]
 
 # Functions of ours about objects and calls: those of the target that has them, where it offers such.
 _ABOUT_CALLS = frozenset({
@@ -72,10 +43,6 @@ _NEEDED = (
     *("aclCreateIntArray", "aclDestroyIntArray", "aclCreateTensorList", "aclDestroyTensorList"),
     *("aclSetRawTensorAddr", "aclDestroyAclOpExecutor"),
 )
-
-
-class TargetNotLoadedError(Exception):
-    """A target can't be loaded; `errors` turns it into the public exception."""
 
 
 @dataclass(frozen=True)
@@ -101,99 +68,8 @@ class Target:
         return f"{function}: target {self.name!r} does not export this function; {found}loaded: {libraries}"
 
 
-@dataclass(frozen=True)
-class TargetInfo:
-    """What is known of a target that need not be loaded; made by `targets`.
-
-    Parameters
-    ----------
-    name : str
-        ``"host"``, ``"sim"``, ``"npu"`` or ``"cann"``.
-    problem : str
-        Why it can't be used, and what to do about it; empty if it can.
-    libraries : tuple of str
-        Its libraries, in the order in which they are loaded; those that were found, if it can't be used.
-    root : str
-        Where CANN is installed; empty if it needs none, or there is none.
-    versions : dict of str to str
-        Versions of CANN's packages.
-    devices : int
-        How many devices CANN shows.
-    soc_name : str
-        CANN's name for the chip.
-
-    See Also
-    --------
-    targets : Makes these.
-
-    Examples
-    --------
-    >>> import acl_attn
-    >>> acl_attn.targets()["host"].problem
-    ''
-    """
-
-    name: str
-    problem: str
-    libraries: tuple[str, ...] = ()
-    root: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    devices: int = 0
-    soc_name: str = ""
-
-    @property
-    def is_available(self) -> bool:
-        """Whether it can be used."""
-        return not self.problem
-
-
 _lock = threading.RLock()
 _loaded: dict[int, Target] = {}
-
-
-# --- Devices of all targets have one row of numbers: the target's, then the device's own. -----------------------------
-
-_SHIFT = 16
-
-
-def device_key(target: int, device: int) -> int:
-    """Give the number of a target's device among those of all targets. The host's keep their own."""
-    return target << _SHIFT | device
-
-
-def target_number(key: int) -> int:
-    """Tell the target of a device's key."""
-    return key >> _SHIFT
-
-
-def device_number(key: int) -> int:
-    """Tell the number that the target knows a device by."""
-    return key & ((1 << _SHIFT) - 1)
-
-
-OWN_MEMORY = NPU << _SHIFT  # keys from here on are of devices whose memory is not the program's
-
-
-def has_own_memory(key: int) -> bool:
-    """Tell whether a device's memory is not the program's."""
-    return key >= OWN_MEMORY
-
-
-# --- Loading ----------------------------------------------------------------------------------------------------------
-
-
-def number_of(name: str) -> int:
-    """Look a target's name up."""
-    if name not in NAMES:
-        raise TargetNotLoadedError(
-            f"ACL_ATTN_TARGET: expected one of {', '.join(NAMES)}, got {name!r}; unset it to use host"
-        )
-    return NAMES.index(name)
-
-
-def default_name() -> str:
-    """Give the target that the environment asks for."""
-    return os.environ.get("ACL_ATTN_TARGET") or NAMES[HOST]
 
 
 def is_loaded(number: int) -> bool:
@@ -246,30 +122,12 @@ def _load_bundled(number: int) -> Target:
 
 def _places(number: int) -> list[tuple[str, bool]]:
     """List the paths to try, each with whether only a copy that is loaded already counts."""
-    path = _own_library(number)
-    return [(str(path), False)] if os.environ.get(_VARIABLES[number]) else [(path.name, True), (str(path), False)]
-
-
-def _own_library(number: int) -> Path:
-    """Give the library of this package that a target needs: the one named by its variable, or the bundled one."""
-    if chosen := os.environ.get(_VARIABLES[number]):
-        return Path(chosen)
-    return get_library() if number == HOST else INSTALLED / "lib" / f"libacl_attn_{NAMES[number]}.so"
-
-
-def _lacks_kernels(library: Path, soc_name: str) -> str:
-    """Say what target npu lacks of this package: its library, or kernels for the chip, which that one finds itself."""
-    if not library.exists():
-        return f"{library} is not there: this package was built without it"
-    folders = [library.parent / NAMES[NPU] / soc_name, library.parent]
-    if any(path for folder in folders for path in folder.glob("libacl_attn_npu_*.so")):
-        return ""
-    looked = " and ".join(map(str, folders))
-    return f"no kernels for {soc_name} (libacl_attn_npu_*.so) in {looked}: CANN's compiler has to build them"
+    path = own_library(number)
+    return [(str(path), False)] if is_chosen(number) else [(path.name, True), (str(path), False)]
 
 
 def _load_with_cann(number: int) -> Target:
-    found, installation, attempts = _look_for_cann(number)
+    found, installation, attempts = look_for_cann(number)
     if found.problem or installation is None:
         raise TargetNotLoadedError(f"target {NAMES[number]!r} can't be used: {found.problem}")
     installation.set_environment()
@@ -339,9 +197,6 @@ def _finish(number: int, attempts: list[Attempt], root: str = "", versions: dict
     )
 
 
-# --- What can be loaded, without loading CANN into this process -------------------------------------------------------
-
-
 def find_targets() -> list[TargetInfo]:
     """Say of each target whether it can be used, and if not, why."""
     return [_look_for(number) for number in range(len(NAMES))]
@@ -349,47 +204,14 @@ def find_targets() -> list[TargetInfo]:
 
 def _look_for(number: int) -> TargetInfo:
     if number in (NPU, CANN):
-        return _look_for_cann(number)[0]
-    if not _own_library(number).exists() and number == SIM:
-        return TargetInfo(NAMES[SIM], f"{_own_library(SIM)} is not there: this package was built without the simulator")
+        return look_for_cann(number)[0]
+    if not own_library(number).exists() and number == SIM:
+        return TargetInfo(NAMES[SIM], f"{own_library(SIM)} is not there: this package was built without the simulator")
     try:
         target = load(number)
     except TargetNotLoadedError as problem:
         return TargetInfo(NAMES[number], str(problem))
     return TargetInfo(target.name, "", target.libraries)
-
-
-def _look_for_cann(number: int) -> tuple[TargetInfo, Installation | None, list[Attempt]]:
-    name, attempts = NAMES[number], list[Attempt]()
-    installation = find_installation(attempts)
-    if installation is None:
-        looked = "; ".join(f"{attempt.path} {attempt.outcome}" for attempt in attempts)
-        why = f"no CANN installation was found{f' ({looked})' if looked else ''}"
-        return (
-            TargetInfo(name, f"{why}; install CANN and source its set_env.sh, or set ASCEND_HOME_PATH"),
-            None,
-            attempts,
-        )
-    root, versions = str(installation.root), installation.versions
-    if number == CANN and not installation.operators:
-        libraries = (str(installation.runtime), str(installation.meta))
-        why = "no libopapi_transformer.so, libopapi.so or libcust_opapi.so: the operators' package is not installed"
-        return TargetInfo(name, f"{installation.root}: {why}", libraries, root, versions), installation, attempts
-    order = installation.load_order(with_operators=number == CANN)
-    seen = _probed(tuple(order), str(installation.runtime))
-    paths, problem = [path for path, _ in order], seen.problem
-    if number == NPU:
-        library = _own_library(NPU)
-        paths.append(str(library))
-        problem = problem or _lacks_kernels(library, seen.soc_name)
-    found = TargetInfo(name, problem, tuple(paths), root, versions, seen.devices, seen.soc_name)
-    return found, installation, attempts
-
-
-@functools.lru_cache(maxsize=8)
-def _probed(order: tuple[tuple[str, bool], ...], runtime: str) -> Probe:
-    """Try the libraries once a process: starting a device may take seconds."""
-    return probe(list(order), runtime)
 
 
 def _in_words(versions: dict[str, str]) -> str:

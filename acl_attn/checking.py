@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._lib import selected
-from ._targets import HOST
+from ._target_numbers import HOST
 from .device import names_in_force
 from .errors import AclAttnError, invalid
 from .ops import fia_judge, sparse_judge  # noqa: F401 - register their operators

@@ -8,7 +8,8 @@ import gc
 
 from ._inflight import drain, release_finished
 from ._lib import ffi, lib, selected, text
-from ._targets import HOST, SIM, is_loaded
+from ._target_numbers import HOST, SIM
+from ._targets import is_loaded
 from .errors import check, invalid, load_target, type_name, wrong_type
 from .plan import kept, workspace_cache
 

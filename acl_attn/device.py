@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ._lib import ffi, lib, text
 from ._process import borrowed_device, call, use_device
-from ._targets import CANN, NAMES, NPU, device_key, device_number, target_number
+from ._target_numbers import CANN, NAMES, NPU, device_key, device_number, target_number
 from .errors import invalid, type_name, wrong_type
 from .profiles import PROFILES, RULES, profile_of_chip
 from .streams import Event, Stream, create_event, create_stream, wait_for

@@ -12,19 +12,9 @@ import numpy as np
 
 from ._lib import get_include, get_library, lib, text
 from ._process import current_device
-from ._targets import (
-    CANN,
-    HOST,
-    NAMES,
-    TargetInfo,
-    TargetNotLoadedError,
-    default_name,
-    find_targets,
-    is_loaded,
-    load,
-    number_of,
-    target_number,
-)
+from ._target_numbers import CANN, HOST, NAMES, TargetNotLoadedError, default_name, number_of, target_number
+from ._target_search import TargetInfo
+from ._targets import find_targets, is_loaded, load
 from .controls import get_cpu_target, get_cpu_targets, get_num_threads
 from .device import names_in_force
 from .errors import AclAttnError

@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping
 
 from ._lib import ffi, lib, text
-from ._targets import HOST, Target, TargetNotLoadedError, current_target, default_name, load, number_of
+from ._target_numbers import HOST, TargetNotLoadedError, default_name, number_of
+from ._targets import Target, current_target, load
 from .profiles import profile_names
 
 __all__ = [

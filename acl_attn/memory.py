@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ._handles import Closing
 from ._lib import ffi, lib
 from ._process import call, on_device, reset_after_fork, use_device
-from ._targets import NAMES, has_own_memory, target_number
+from ._target_numbers import NAMES, has_own_memory, target_number
 from .dtypes import as_dtype
 from .errors import ClosedError, invalid, type_name, wrong_type
 from .values import integer, integers

@@ -16,7 +16,8 @@ from typing import Any
 from ._inflight import Keeping
 from ._lib import ffi, lib, selected
 from ._process import regain_device
-from ._targets import CANN, HOST, current_target, target_number
+from ._target_numbers import CANN, HOST, target_number
+from ._targets import current_target
 from .addresses import placeholder_address
 from .device import profile_of
 from .errors import AclAttnError, check, error, recent_message

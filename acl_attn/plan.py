@@ -21,7 +21,7 @@ from ._handles import Closing
 from ._inflight import Keeping
 from ._lib import ffi, lib
 from ._process import borrowed_device, is_current, on_device, regain_device, reset_after_fork, use_device
-from ._targets import NAMES, OWN_MEMORY, has_own_memory, target_number
+from ._target_numbers import NAMES, OWN_MEMORY, has_own_memory, target_number
 from .addresses import pointer_as_planned
 from .errors import AclAttnError, ClosedError, described, error, invalid
 from .handle_set import HandleSet, Outline

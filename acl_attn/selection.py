@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from ._process import set_default_device
-from ._targets import TargetInfo, find_targets
+from ._target_search import TargetInfo
+from ._targets import find_targets
 from .device import Device
 
 __all__ = ["TargetInfo", "targets", "use"]

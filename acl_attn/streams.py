@@ -11,7 +11,7 @@ from ._handles import Closing, Handle, adopt, destroy
 from ._inflight import release_finished
 from ._lib import ffi, lib
 from ._process import call, use_device
-from ._targets import NAMES, device_number, target_number
+from ._target_numbers import NAMES, device_number, target_number
 from .errors import invalid, type_name, wrong_type
 from .values import instance, number
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ._lib import ffi, lib
 from ._process import use_device
-from ._targets import NAMES, target_number
+from ._target_numbers import NAMES, target_number
 from .dtypes import DType, acl_dtype, as_dtype, dtype_name
 from .errors import invalid, type_name, wrong_type
 from .memory import Buffer, check_visible, pointer_of

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib import ffi, lib, selected
-from .._targets import HOST
+from .._target_numbers import HOST
 from ..errors import UnsupportedError, check, compose, invalid, refusal
 from ..handle_set import HandleSet, Outline
 from ..prepared import Operator

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._lib import ffi, lib
 from .._process import use_device
-from .._targets import OWN_MEMORY
+from .._target_numbers import OWN_MEMORY
 from ..addresses import output_pointer
 from ..lengths import Lengths
 from ..plan import Named, run_kept

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from acl_attn import ArgumentTypeError, Buffer, InvalidArgumentError, Spec, Tensor
-from acl_attn._targets import HOST
+from acl_attn._target_numbers import HOST
 from acl_attn.addresses import as_tensor_or_placeholder, pointer_as_planned
 from acl_attn.dtypes import encode, float4_e2m1fn_x2, hifloat8, int4_x2
 from acl_attn.handle_set import HandleSet

@@ -16,7 +16,7 @@ import pytest
 import acl_attn
 from acl_attn import Buffer, Device, Spec, Stream, Tensor
 from acl_attn._inflight import Keeping
-from acl_attn._targets import HOST
+from acl_attn._target_numbers import HOST
 from acl_attn.handle_set import HandleSet
 from acl_attn.memory import WorkspaceCache
 from acl_attn.tensor import as_tensor

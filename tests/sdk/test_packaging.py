@@ -56,6 +56,18 @@ def test_headers_library_and_types_are_installed() -> None:
     assert not (PACKAGE / "_build.py").exists()
 
 
+def test_sources_without_a_compiled_part_say_so(tmp_path: Path) -> None:
+    (tmp_path / "acl_attn").mkdir()
+    for name in ("__init__.py", "_lib.py"):
+        (tmp_path / "acl_attn" / name).write_text((Path(acl_attn.__file__).parent / name).read_text())
+    # -S: without the finders of an editable install, which come before the working directory.
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import acl_attn"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert f"got {tmp_path / 'acl_attn'}, which has no compiled part; start Python in another directory" in done.stderr
+
+
 def test_versions_agree() -> None:
     found = acl_attn.environment()
     assert acl_attn.__version__ == found.version == found.library_version

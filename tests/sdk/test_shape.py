@@ -19,9 +19,10 @@ PACKAGE = Path(acl_attn.__file__).parent
 # Lowest first: a module imports only from lines above its own, never from its own line or below.
 LAYERS = (
     ("_native",),
-    ("profiles", "_probe"),
+    ("profiles", "_probe", "_target_numbers"),
     ("_lib",),
     ("_installation",),
+    ("_target_search",),
     ("_targets",),
     ("errors",),
     ("values",),
