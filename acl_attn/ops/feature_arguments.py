@@ -263,7 +263,7 @@ def _from_number(value: Any, parameter: str) -> TensorLike:
 
 def _modes(given: KvQuant | QuantizedKV) -> tuple[int, int]:
     if isinstance(given, QuantizedKV):
-        return int(given.key_mode), int(given.value_mode)
+        return int(as_mode(given.key_mode, "kv_quant.key_mode")), int(as_mode(given.value_mode, "kv_quant.value_mode"))
     both: Sequence[int] = given.mode if isinstance(given.mode, (tuple, list)) else (given.mode, given.mode)
     if len(both) != 2:
         raise invalid("kv_quant.mode", "a mode, or one for key and one for value", given.mode)

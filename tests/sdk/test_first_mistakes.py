@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,13 @@ def test_specs_have_few_axes() -> None:
 def test_a_wrong_number_of_heads_is_not_the_outputs_fault() -> None:
     with pytest.raises(InvalidArgumentError, match=r"^query: expected 2 heads \(num_heads\), got 8 in shape"):
         acl_attn.attention(np.ones((1, 1, 8, 16), np.float16), *[np.ones((1, 1, 2, 16), np.float16)] * 2, num_heads=2)
+
+
+@pytest.mark.parametrize("mode", ["x", None, True, 3.0, (3, 3), [3]])
+def test_a_quantised_cache_with_another_mode(mode: Any) -> None:
+    cache = dataclasses.replace(acl_attn.quantize_kv(Q, Q, 3, layout="BSND"), value_mode=mode)
+    with pytest.raises(acl_attn.ArgumentTypeError, match=r"^kv_quant\.value_mode: expected an int, got "):
+        acl_attn.attention(Q, cache.key, cache.value, kv_quant=cache)
 
 
 def test_outputs_that_no_array_can_have() -> None:
