@@ -11,7 +11,6 @@ foreach(arch 2201 3510)
     set(name sim_${test}_${arch})
     add_executable(${name} ${CMAKE_CURRENT_LIST_DIR}/sim_${test}.cpp)
     target_compile_definitions(${name} PRIVATE __NPU_ARCH__=${arch})
-    target_compile_options(${name} PRIVATE -O1)  # the simulator itself is optimised; this is for short builds
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(${name} PRIVATE acl_attn_simulator)
     add_test(NAME ${name} COMMAND ${name})
