@@ -3,9 +3,9 @@
 #
 # Tests of the simulator, each compiled for both chips.
 foreach(arch 2201 3510)
-  set(tests api faults kernels)
+  set(tests api faults kernels ordering)
   if(arch EQUAL 3510)
-    list(APPEND tests schedules)
+    list(APPEND tests schedules second_chip)
   endif()
   foreach(test ${tests})
     set(name sim_${test}_${arch})
