@@ -13,11 +13,15 @@ from ._installation import Installation, find_installation
 from ._lib import INSTALLED, Attempt, get_library
 from ._probe import Probe, probe
 from ._target_numbers import CANN, HOST, NAMES, NPU, SIM
+from .profiles import profile_of_chip
 
 __all__ = ["TargetInfo", "is_chosen", "look_for_cann", "own_library"]
 
 # Each names a library to take instead of the bundled one.
 _VARIABLES = {HOST: "ACL_ATTN_LIBRARY", SIM: "ACL_ATTN_SIM_LIBRARY", NPU: "ACL_ATTN_NPU_LIBRARY"}
+
+# Of AI cores, by the profile of a chip: each has kernels of its own.
+_GENERATIONS = {"ascend950": "3510", "ascend910b": "2201", "ascend910_93": "2201"}
 
 
 @dataclass(frozen=True)
@@ -116,8 +120,9 @@ def _lacks_kernels(library: Path, soc_name: str) -> str:
     """Say what target npu lacks of this package: its library, or kernels for the chip, which that one finds itself."""
     if not library.exists():
         return f"{library} is not there: this package was built without it"
+    file = f"libacl_attn_npu_{_GENERATIONS.get(profile_of_chip(soc_name), '*')}.so"  # any, for a chip that is not known
     folders = [library.parent / NAMES[NPU] / soc_name, library.parent]
-    if any(path for folder in folders for path in folder.glob("libacl_attn_npu_*.so")):
+    if any(path for folder in folders for path in folder.glob(file)):
         return ""
     looked = " and ".join(map(str, folders))
-    return f"no kernels for {soc_name} (libacl_attn_npu_*.so) in {looked}: CANN's compiler has to build them"
+    return f"no kernels for {soc_name} ({file}) in {looked}: CANN's compiler has to build them"
