@@ -16,9 +16,17 @@
 namespace acl_attn::engine {
 namespace {
 
-template <class Scheme, template <class, class> class AnyProducts>
+template <class Scheme, template <class, class, bool> class AnyProducts>
 class FullQuantRows {
+    using A = typename Scheme::Arithmetic;
+
 public:
+    using Products = AnyProducts<A, FullQuantTile<A, Scheme::kTile>, Scheme::kTakesIntegers>;
+    static constexpr int kGroup = Products::kGroup;
+    // Groups whose scores are held at a time: as many as fit the second-level cache beside the panels; or one that is
+    // multiplied with keys, or has been, and one whose weights are multiplied with values.
+    static constexpr int kStripGroups = Products::kOverlaps ? 2 : 65536 / Scheme::kTile / kGroup;
+
     FullQuantRows(const FullQuantBlock& block, const FullQuantScratch& scratch)
         : f_(block), b_(block.rows), s_(scratch), scheme_(block), tile_(block, scratch), products_(tile_, b_.dim_v),
           rows_(static_cast<int>(b_.row_end - b_.row_begin)), groups_((rows_ + kGroup - 1) / kGroup),
@@ -35,12 +43,10 @@ public:
         for (; more; more = tile_.next()) {
             find_ranges();
             tile_.pack(Scheme::kHasKeyScale);
-            for (strip_ = 0; strip_ < groups_; strip_ += kStripGroups) {
-                strip_end_ = strip_ + kStripGroups < groups_ ? strip_ + kStripGroups : groups_;
-                multiply_keys();
-                for (int g = strip_; g < strip_end_; g++) weigh(g);
-                multiply_values();
-                if (tile_.exceptional) add_aside();
+            if constexpr (Products::kOverlaps) {
+                visit_overlapped();
+            } else {
+                visit_strips();
             }
         }
         for (int r = 0; r < rows_; r++) finish(r);
@@ -54,7 +60,7 @@ public:
             products.load_queries();
             load_row_scales();
         }
-        for (strip_ = 0; more; more = tile_.next()) {
+        for (; more; more = tile_.next()) {
             find_ranges();
             products.locate();
             products.multiply_keys();
@@ -66,18 +72,15 @@ public:
     }
 
 private:
-    using A = typename Scheme::Arithmetic;
     using Element = typename A::Element;
     using RopeElement = typename A::Rope::Element;
     static constexpr int kTile = Scheme::kTile;
-    using Products = AnyProducts<A, FullQuantTile<A, kTile>>;
-    static constexpr int kGroup = Products::kGroup;
     static constexpr int kStride = score_stride(kTile);
-    static constexpr int kStripGroups = strip_rows(kTile, kGroup) / kGroup;
 
     struct Range {
         int begin, end;
         bool empty() const { return begin >= end; }
+        int size() const { return end - begin; }
     };
 
     void clear() {
@@ -113,13 +116,14 @@ private:
         }
     }
 
-    // Of a row of the current strip.
-    float* scores(int r) const { return s_.scores + static_cast<ptrdiff_t>(r - strip_ * kGroup) * kStride; }
+    // Where a row's scores stand, in turns with rows of other strips.
+    static ptrdiff_t place(int r) { return static_cast<ptrdiff_t>(r % (kStripGroups * kGroup)) * kStride; }
+    float* scores(int r) const { return s_.scores + place(r); }
     Element* weights(int r) const {
         if constexpr (sizeof(Element) == sizeof(float)) {
             return scores(r);
         } else {
-            return static_cast<Element*>(s_.weights) + static_cast<ptrdiff_t>(r - strip_ * kGroup) * kStride;
+            return static_cast<Element*>(s_.weights) + place(r);
         }
     }
 
@@ -138,17 +142,75 @@ private:
     // Rows of group g that are not filling.
     int count(int g) const { return static_cast<int>(smaller(rows_ - g * kGroup, kGroup)); }
 
-    void multiply_keys() {
+    // --- A packed tile for all groups.
+
+    void visit_strips() {
+        const auto nothing = [] {};
         constexpr int kColumns = Products::kColumns;
-        for (int c = round_down(tile_.begin, kColumns); c < tile_.end; c += kColumns) {
-            for (int g = strip_; g < strip_end_; g++) {
-                const int columns = ranges_[g].end - c;
-                if (columns <= 0 || ranges_[g].begin >= c + kColumns) continue;
-                const int r = g * kGroup;
-                products_.scores({s_.query + r * ldq_, s_.query_rope + r * ldr_, ldq_, ldr_, s_.row_start + r, count(g)},
-                                 c, columns, scores(r) + c, kStride);
+        for (int strip = 0; strip < groups_; strip += kStripGroups) {
+            const int end = strip + kStripGroups < groups_ ? strip + kStripGroups : groups_;
+            for (int c = round_down(tile_.begin, kColumns); c < tile_.end; c += kColumns) {
+                for (int g = strip; g < end; g++) multiply_keys(g, c, nothing);
             }
+            for (int g = strip; g < end; g++) {
+                enter_group(g);
+                while (weighing_.more()) weigh_some();
+            }
+            for (int d = 0; d < b_.dim_v; d += kColumns) {
+                for (int g = strip; g < end; g++) multiply_values(g, d, nothing);
+            }
+            for (int g = strip; g < end && tile_.exceptional; g++) add_aside(g);
         }
+    }
+
+    // Group g - 1 is weighed beside the products of group g - 2 with values and of group g with keys.
+    void visit_overlapped() {
+        constexpr int kColumns = Products::kColumns;
+        for (int g = 0; g < groups_ + 2; g++) {
+            enter_group(g - 1);
+            const int steps = 2 * (weighing_.end - weighing_.weighed), calls = products_of(g);
+            int credit = 0;
+            const auto beside = [&] {
+                for (credit += steps; credit >= calls && weighing_.more(); credit -= calls) weigh_some();
+            };
+            if (g > 1) {
+                for (int d = 0; d < b_.dim_v; d += kColumns) multiply_values(g - 2, d, beside);
+                if (tile_.exceptional) add_aside(g - 2);
+            }
+            if (g < groups_) {
+                for (int c = round_down(tile_.begin, kColumns); c < tile_.end; c += kColumns) {
+                    multiply_keys(g, c, beside);
+                }
+            }
+            while (weighing_.more()) weigh_some();
+        }
+    }
+
+    // About how often products call what runs beside them.
+    int products_of(int g) const {
+        constexpr int kColumns = Products::kColumns;
+        int calls = 1;
+        if (g > 1) calls += ranges_[g - 2].size() / kWholeKeys<A> * ((b_.dim_v + kColumns - 1) / kColumns);
+        if (g < groups_) calls += ranges_[g].size() / kColumns * (tile_.steps / A::Scores::kSteps);
+        return calls;
+    }
+
+    template <class Beside>
+    void multiply_keys(int g, int column, Beside beside) {
+        const int columns = ranges_[g].end - column, r = g * kGroup;
+        if (columns <= 0 || ranges_[g].begin >= column + Products::kColumns) return;
+        const QuantQuery query = {s_.query + r * ldq_, s_.query_rope + r * ldr_, ldq_, ldr_, s_.row_start + r,
+                                  count(g)};
+        products_.scores(query, column, columns, scores(r) + column, kStride, beside);
+    }
+
+    template <class Beside>
+    void multiply_values(int g, int channel, Beside beside) {
+        if (ranges_[g].empty()) return;
+        const int r = g * kGroup;
+        const QuantWeights w = {reinterpret_cast<const float*>(weights(r)), kStride / kUnit<A>, ranges_[g].begin,
+                                ranges_[g].end, count(g)};
+        products_.sums(w, channel, [&](int i, int c, vf sum) { join(r + i, channel + c, sum); }, beside);
     }
 
     // A row of the tile, when its largest logit is known.
@@ -157,23 +219,38 @@ private:
         float reference, relative;  // what logits are less by, and their exponentials multiplied by
     };
 
-    // From a group's products to weights. Some rows at a time, so that the processor need not wait for a row's largest
-    // logit, and as many as stay in the first-level cache.
-    void weigh(int g) {
-        constexpr int kRows = kTile < 4096 ? 4096 / kTile : 1;
-        const Range range = ranges_[g];
-        if (range.empty()) return;
-        RowStep step[kRows];
-        const int end = g * kGroup + count(g);
-        for (int first = g * kGroup; first < end; first += kRows) {
-            const int stop = static_cast<int>(smaller(first + kRows, end));
-            for (int r = first; r < stop; r++) step[r - first] = enter_row(r, range);
-            for (int r = first; r < stop; r++) weigh_row(r, step[r - first], weights(r));
-        }
-        for (int r = end; r < (g + 1) * kGroup; r++) {
+    // The group whose products become weights. Some rows are entered ahead, so that the processor need not wait for a
+    // row's largest logit, and as many as stay in the first-level cache.
+    struct Weighing {
+        static constexpr int kAhead = kTile < 4096 ? 4096 / kTile : 1;
+        int group, entered, weighed, end;  // rows
+        RowStep step[kAhead];
+        bool more() const { return weighed < end; }
+    };
+
+    // -1 and groups_: nothing to weigh.
+    void enter_group(int g) {
+        weighing_.group = g;
+        weighing_.entered = weighing_.weighed = weighing_.end = 0;
+        if (g < 0 || g >= groups_ || ranges_[g].empty()) return;
+        weighing_.entered = weighing_.weighed = g * kGroup;
+        weighing_.end = g * kGroup + count(g);
+        for (int r = weighing_.end; r < (g + 1) * kGroup; r++) {
             s_.kept[r] = s_.joining[r] = 0.0f;
-            const size_t columns = static_cast<size_t>(range.end - range.begin);
-            __builtin_memset(weights(r) + range.begin, 0, sizeof(Element) * columns);
+            __builtin_memset(weights(r) + ranges_[g].begin, 0,
+                             sizeof(Element) * static_cast<size_t>(ranges_[g].size()));
+        }
+    }
+
+    // One of two steps that each row needs.
+    void weigh_some() {
+        Weighing& w = weighing_;
+        if (w.entered < w.end && w.entered < w.weighed + Weighing::kAhead) {
+            w.step[w.entered % Weighing::kAhead] = enter_row(w.entered, ranges_[w.group]);
+            w.entered++;
+        } else {
+            weigh_row(w.weighed, w.step[w.weighed % Weighing::kAhead], weights(w.weighed));
+            w.weighed++;
         }
     }
 
@@ -246,28 +323,16 @@ private:
         return reduce_max(top);
     }
 
-    void multiply_values() {
-        for (int d = 0; d < b_.dim_v; d += Products::kColumns) {
-            for (int g = strip_; g < strip_end_; g++) {
-                if (ranges_[g].empty()) continue;
-                const int r = g * kGroup;
-                const QuantWeights w = {reinterpret_cast<const float*>(weights(r)), kStride / kUnit<A>, ranges_[g].begin,
-                                        ranges_[g].end, count(g)};
-                products_.sums(w, d, [&](int i, int c, vf sum) { join(r + i, d + c, sum); });
-            }
-        }
-    }
-
     __attribute__((always_inline)) void join(int r, int channel, vf sum) const {
         float* out = s_.out + static_cast<ptrdiff_t>(r) * ldo_ + channel;
         store(out, fma(load<vf>(out), splat(s_.kept[r]),
                        scheme_.tile_sum(sum, tile_.key == 0) * splat(s_.joining[r])));
     }
 
-    void add_aside() {
+    void add_aside(int g) {
         if constexpr (!A::kIsInteger) {
-            for (int r = strip_ * kGroup; r < strip_end_ * kGroup && r < rows_; r++) {
-                if (ranges_[r / kGroup].empty()) continue;
+            if (ranges_[g].empty()) return;
+            for (int r = g * kGroup; r < g * kGroup + count(g); r++) {
                 const int64_t row = b_.row_begin + r;
                 add_set_aside<typename A::Row>(
                     b_, row, visible_keys(b_, row), tile_.key, tile_.begin, tile_.end, s_.value_classes,
@@ -294,29 +359,30 @@ private:
     const Products products_;
     const int rows_, groups_;
     const int ldo_, ldq_, ldr_;
-    int strip_ = 0, strip_end_ = 0;  // groups whose scores are held now
+    Weighing weighing_ = {};
     Range ranges_[Products::kBlockRows / kGroup];
 };
 
-template <class Scheme, template <class, class> class Products>
+template <class Scheme, template <class, class, bool> class Products>
 void full_quant_rows(const FullQuantBlock& block, const FullQuantScratch& scratch) {
     FullQuantRows<Scheme, Products>(block, scratch).run();
 }
 
-template <class Scheme, template <class, class> class Products>
+template <class Scheme, template <class, class, bool> class Products>
 constexpr FullQuantKernel full_quant_kernel() {
     using A = typename Scheme::Arithmetic;
-    using Used = Products<A, FullQuantTile<A, Scheme::kTile>>;
+    using Rows = FullQuantRows<Scheme, Products>;
     return {sizeof(typename A::Element),
             sizeof(typename A::Rope::Element),
             kWholeChannels<A>,
             kWholeChannels<typename A::Rope>,
-            Used::kGroup,
-            Used::kBlockRows,
+            Rows::kGroup,
+            Rows::Products::kBlockRows,
+            Rows::kStripGroups * Rows::kGroup,
             full_quant_rows<Scheme, Products>};
 }
 
-template <template <class, class> class Products, class Integer, class Float>
+template <template <class, class, bool> class Products, class Integer, class Float>
 constexpr FullQuantKernels make_full_quant_kernels() {
     return {full_quant_kernel<PerTensor<Integer>, Products>(),
             full_quant_kernel<Mla<Integer, I8>, Products>(),

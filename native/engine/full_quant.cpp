@@ -94,7 +94,7 @@ FullQuantScratch divide_full_quant_scratch(Arena& arena, const Problem& p, const
     const size_t rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(kernel.group));
     const int tile_size = tile_keys(p.full_quant.kind);
     const size_t tile = static_cast<size_t>(tile_size);
-    const size_t scores = std::min(rows, static_cast<size_t>(strip_rows(tile_size, kernel.group))) *
+    const size_t scores = std::min(rows, static_cast<size_t>(kernel.strip_rows)) *
                           static_cast<size_t>(score_stride(tile_size));
 
     FullQuantScratch s = {};

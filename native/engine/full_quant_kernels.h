@@ -19,8 +19,6 @@ static constexpr int tile_keys(FullQuant::Kind kind) {
     return kind == FullQuant::Kind::per_tensor_i8 ? kPerTensorTile : kind == FullQuant::Kind::mla ? kMlaTile
                                                                                                 : kScaledTile;
 }
-// Rows whose scores are held at a time, in whole groups: what fits the second-level cache beside the panels.
-static constexpr int strip_rows(int tile, int group) { return 65536 / tile / group * group; }
 static constexpr int score_stride(int tile) { return tile + 64; }  // kScoreStride's reason; bytes fill whole lines, too
 constexpr int kStagingAlignment = 16;  // elements to which dims are rounded up in staging areas and query rows
 
@@ -80,6 +78,7 @@ struct FullQuantKernel {
     int rope_channels;
     int group;          // rows that are computed together
     int block_rows;     // most rows that packed keys and values serve
+    int strip_rows;     // rows whose scores are held at a time
     void (*run)(const FullQuantBlock&, const FullQuantScratch&);
 };
 

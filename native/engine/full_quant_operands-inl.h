@@ -158,6 +158,8 @@ inline int key_steps(int channels) { return round_up(steps_of(channels, kUnit<A>
 template <class A>
 inline vf sums_as_float(vf v) {
     if constexpr (A::kIsInteger) {
+        // Sums have another type than integers: GCC 12 would move all accumulators to memory and back in each step.
+        __asm__("" : "+v"(v));
         return __builtin_convertvector(as_int(v), vf);
     } else {
         return v;
@@ -263,6 +265,11 @@ inline void convert_rope(const uint16_t* from, uint16_t* to, int n) {
 
 // --- Panels, as pack-inl.h's.
 
+// Rows lie too far apart for the processor to foresee them.
+__attribute__((always_inline)) inline void prefetch_row(const void* row, int bytes) {
+    for (int i = 0; i < bytes; i += 64) prefetch_to_l1(static_cast<const char*>(row) + i);
+}
+
 template <class A>
 inline void pack_key_bytes(const void* const* rows, int dim, float* panel, int column) {
     constexpr int kColumns = A::Scores::kColumns;
@@ -285,6 +292,7 @@ inline void pack_value_bytes(const void* const* values, int begin, int end, int 
     constexpr int kColumns = A::Values::kColumns;
     for (int k = begin; k < end; k++) {
         if (k / kLanes % 4 != 0) continue;  // a unit's other keys
+        for (int i = 0; i < 4 && k + kUnitKeys<A> < end; i++) prefetch_row(values[k + kUnitKeys<A> + i * kLanes], dim);
         float* to = panels + static_cast<ptrdiff_t>(k / kUnitKeys<A> * kLanes + k % kLanes) * kColumns;
         for (int c0 = 0; c0 < dim; c0 += kColumns, to += panel_size) {
             const int stop = dim - c0 < kColumns ? dim - c0 : kColumns;

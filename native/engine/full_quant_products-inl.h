@@ -4,7 +4,9 @@
 // The two products of quantised numbers for a group of rows, from packed panels: on vectors, or on AMX. Both have
 //   kGroup, kColumns             rows and columns that are computed together;
 //   kBlockRows                   most rows of a block;
-//   scores(query, c, count, to)  sums of keys, as fp32, for `count` columns from c on, at most kColumns;
+//   kOverlaps                    whether something else may run beside them: they call beside() again and again;
+//   scores(query, c, count, to)  sums of keys for `count` columns from c on, at most kColumns; as fp32, or, for
+//                                kRaw, integers as they are;
 //   sums(weights, ..., join)     join(row, channel, vector) for each vector of the group's sums of values.
 #pragma once
 
@@ -29,21 +31,23 @@ struct QuantWeights {
     int count;          // of rows; the others are zeros
 };
 
-template <class A, class Tile>
+template <class A, class Tile, bool kRaw>
 class VectorProducts {
 public:
+    static constexpr bool kOverlaps = false;
     static constexpr int kGroup = kMr;
     static constexpr int kColumns = kNr;
     static constexpr int kBlockRows = VectorOperand::kBlockRows;
 
     VectorProducts(const Tile& tile, int dim_v) : tile_(tile), dim_v_(dim_v) {}
 
-    void scores(const QuantQuery& query, int column, int count, float* to, ptrdiff_t stride) const {
+    template <class Beside>
+    void scores(const QuantQuery& query, int column, int count, float* to, ptrdiff_t stride, Beside) const {
         with_vectors(count, [&](auto used) { block<decltype(used)::value>(query, column, to, stride); });
     }
 
-    template <class Join>
-    void sums(const QuantWeights& weights, int channel, Join join) const {
+    template <class Join, class Beside>
+    void sums(const QuantWeights& weights, int channel, Join join, Beside) const {
         with_vectors(dim_v_ - channel, [&](auto used) {
             value_block<decltype(used)::value>(weights, tile_.value_panel(channel), join);
         });
@@ -65,9 +69,9 @@ private:
 #pragma GCC unroll 8
         for (int i = 0; i < kMr; i++) {
 #pragma GCC unroll 4
-            for (int c = 0; c < kUsed; c++) sums.v[i][c] = sums_as_float<A>(acc.v[i][c]);
+            for (int c = 0; c < kUsed; c++) sums.v[i][c] = kRaw ? acc.v[i][c] : sums_as_float<A>(acc.v[i][c]);
         }
-        if (tile_.rope_steps > 0) {
+        if (!kRaw && tile_.rope_steps > 0) {
             sums.add(query.rope, query.rope_stride, tile_.rope_panel(column), tile_.rope_steps);
         }
 #pragma GCC unroll 8
@@ -93,27 +97,29 @@ private:
     const int dim_v_;
 };
 
-template <class A, class Tile>
+template <class A, class Tile, bool kRaw>
 class AmxProducts {
 public:
+    static constexpr bool kOverlaps = true;
     static constexpr int kGroup = kAmxUnitRows;
     static constexpr int kColumns = 2 * kAmxColumns;
     static constexpr int kBlockRows = AmxOperand<1>::kBlockRows;
 
     AmxProducts(const Tile& tile, int dim_v) : tile_(tile), dim_v_(dim_v) {}
 
-    void scores(const QuantQuery& query, int column, int, float* to, ptrdiff_t stride) const {
-        with_rows(query.count, [&](auto rows) { block<decltype(rows)::value>(query, column, to, stride); });
+    template <class Beside>
+    void scores(const QuantQuery& query, int column, int, float* to, ptrdiff_t stride, Beside beside) const {
+        with_rows(query.count, [&](auto rows) { block<decltype(rows)::value>(query, column, to, stride, beside); });
     }
 
-    template <class Join>
-    void sums(const QuantWeights& weights, int channel, Join join) const {
+    template <class Join, class Beside>
+    void sums(const QuantWeights& weights, int channel, Join join, Beside beside) const {
         with_rows(weights.count, [&](auto rows) {
             constexpr int kRows = decltype(rows)::value;
             if (channel + kAmxColumns < dim_v_) {
-                value_block<kRows, 2>(weights, channel, join);
+                value_block<kRows, 2>(weights, channel, join, beside);
             } else {
-                value_block<kRows, 1>(weights, channel, join);
+                value_block<kRows, 1>(weights, channel, join, beside);
             }
         });
     }
@@ -126,22 +132,24 @@ private:
         count > kAmxRows ? body(Constant<2>{}) : body(Constant<1>{});
     }
 
-    template <class Operand, class Block>
-    static void add(const float* left, ptrdiff_t stride, const float* right, ptrdiff_t panel_size, int steps) {
+    template <class Operand, class Block, class Beside>
+    static void add(const float* left, ptrdiff_t stride, const float* right, ptrdiff_t panel_size, int steps,
+                    Beside& beside) {
         for (int s = 0; s < steps; s += kAmxRows, left += kAmxColumns, right += kAmxRows * kAmxColumns) {
             Block::load_left(left, stride);
             Block::load_right(right, panel_size);
             Block::template multiply<typename Operand::Product>();
+            beside();
         }
     }
 
-    template <int kRows>
-    void block(const QuantQuery& query, int column, float* to, ptrdiff_t stride) const {
+    template <int kRows, class Beside>
+    void block(const QuantQuery& query, int column, float* to, ptrdiff_t stride, Beside& beside) const {
         using Block = AmxBlock<kRows, 2>;
         Block::zero();
         add<typename A::Scores, Block>(query.rows, query.stride, tile_.key_panel(column), tile_.steps * kAmxColumns,
-                                       tile_.steps);
-        if constexpr (A::kIsInteger) {
+                                       tile_.steps, beside);
+        if constexpr (A::kIsInteger && !kRaw) {
             Block::store(to, stride);
             for (int i = 0; i < kRows * kAmxRows; i++) {
                 for (int c = 0; c < kColumns; c += kLanes) {
@@ -149,24 +157,23 @@ private:
                     store(p, sums_as_float<A>(load<vf>(p)));
                 }
             }
-            if (tile_.rope_steps == 0) return;
             Block::load(to, stride);
         }
-        if (tile_.rope_steps > 0) {
+        if (!kRaw && tile_.rope_steps > 0) {
             add<typename Rope::Scores, Block>(query.rope, query.rope_stride, tile_.rope_panel(column),
-                                              tile_.rope_steps * kAmxColumns, tile_.rope_steps);
+                                              tile_.rope_steps * kAmxColumns, tile_.rope_steps, beside);
         }
         Block::store(to, stride);
     }
 
-    template <int kRows, int kPanels, class Join>
-    void value_block(const QuantWeights& weights, int channel, Join join) const {
+    template <int kRows, int kPanels, class Join, class Beside>
+    void value_block(const QuantWeights& weights, int channel, Join join, Beside& beside) const {
         using Block = AmxBlock<kRows, kPanels>;
         const int begin = weights.begin / kUnit<A>, end = weights.end / kUnit<A>;
         Block::zero();
         add<typename A::Values, Block>(weights.rows + begin, weights.stride,
                                        tile_.value_panel(channel) + begin * kAmxColumns, Tile::kValuePanel,
-                                       end - begin);
+                                       end - begin, beside);
         alignas(64) float sum[kGroup][kColumns];
         Block::store(sum[0], kColumns);
         const int channels = dim_v_ - channel < kColumns ? dim_v_ - channel : kColumns;

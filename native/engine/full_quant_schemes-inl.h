@@ -70,6 +70,7 @@ struct ScaledScheme {
     static constexpr bool kHasRowScale = true;   // of query rows
     static constexpr bool kHasKeyScale = false;  // of tokens
     static constexpr bool kRoundsBias = false;
+    static constexpr bool kTakesIntegers = false;  // products as the arithmetic leaves them
     static constexpr bool kMayStream = false;    // E4M3 codes, values other than keys
     static constexpr float kGain = 1.0f;  // what rounded weights are larger by
 
@@ -95,6 +96,7 @@ struct PerTensor : ScaledScheme<A> {
     static constexpr int kTile = kPerTensorTile;
     static constexpr bool kHasRowScale = false;
     static constexpr bool kRoundsBias = true;
+    static constexpr bool kTakesIntegers = A::kIsInteger;
 
     explicit PerTensor(const FullQuantBlock& block)
         : ScaledScheme<A>(block), scale_(round_f16(splat(block.rows.scale))),
@@ -102,7 +104,9 @@ struct PerTensor : ScaledScheme<A> {
           largest_(splat(block.weight_scale < 0 ? 128.0f : 127.0f)),
           out_scale_(splat(block.weight_scale < 0 ? -block.value_scale_all : block.value_scale_all)) {}
 
-    vf logit(vf product, vf) const { return round_f16(saturate_f16(product * splat(this->b.score_scale)) * scale_); }
+    vf logit(vf product, vf) const {
+        return round_f16(saturate_f16(sums_as_float<A>(product) * splat(this->b.score_scale)) * scale_);
+    }
     float relative(float, bool, float& joining) const {
         joining = 1.0f;
         return 1.0f;

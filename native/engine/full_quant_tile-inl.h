@@ -67,6 +67,9 @@ public:
         stage_values();
         const int whole_end = round_up(end, kWholeKeys<A>);
         for (int c = round_down(begin, kNr); c < whole_end; c += kLanes) {
+            for (int k = c + kSoon; kIsBytes<A> && k < c + kSoon + kLanes && k < end; k++) {
+                prefetch_row(s_.key_rows[k], dim);
+            }
             pack_key_panel<A>(s_.key_rows + c, dim, s_.key_panels + panel_of(c, steps), c % kColumns);
             if (rope_steps > 0) {
                 pack_key_panel<typename A::Rope>(s_.rope_rows + c, b_.rows.rope_dim,
@@ -173,6 +176,8 @@ private:
         return key < span_.end;
     }
 
+    static constexpr int kSoon = 16;  // rows from now
+
     // Whether rows can be packed where they lie: bytes that are an operand's already.
     bool lies_ready(const KvView& view) const {
         return kIsBytes<A> && view.chunk >= view.dim && view.dim % 2 == 0;
@@ -181,6 +186,7 @@ private:
     void stage(const KvView& view, const void** rows, void* memory, int stride, int from, int to,
                const uint8_t* scales) {
         for (int k = from; k < to; k++) {
+            if (k + kSoon < end) prefetch_row(rows[k + kSoon], view.dim);
             Element* row = static_cast<Element*>(memory) + static_cast<ptrdiff_t>(k) * stride;
             for_chunks(view, static_cast<const char*>(rows[k]), [&](const char* p, int d, int n) {
                 convert(view.dtype, p, scales == nullptr ? nullptr : scales + d, row + d, n);
