@@ -49,6 +49,11 @@ template <int kSum, int kLeft, int kRight>
 inline void amx_multiply_int8() {
     __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kLeft), "i"(kRight));
 }
+// The same for kLeft's bytes without a sign.
+template <int kSum, int kLeft, int kRight>
+inline void amx_multiply_unsigned() {
+    __asm__ volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kLeft), "i"(kRight));
+}
 
 // Registers exist where they are configured: while this lives, all eight at full size. The calling thread's own
 // configuration returns at the end (tile data is the caller's to save, as with vector registers), or the
@@ -138,12 +143,13 @@ inline void amx_multiply() {
         }
     }
 }
-template <int kSum, int kLeft, int kRight>
-inline void amx_multiply_int8() {
+template <class Left, int kSum, int kLeft, int kRight>
+inline void amx_multiply_bytes() {
     for (int r = 0; r < kAmxRows; r++) {
         for (int k = 0; k < kAmxColumns; k++) {
             for (int c = 0; c < kAmxColumns; c++) {
-                int8_t left[4], right[4];
+                Left left[4];
+                int8_t right[4];
                 __builtin_memcpy(left, &amx_register(kLeft).element[r][k], sizeof left);
                 __builtin_memcpy(right, &amx_register(kRight).element[k][c], sizeof right);
                 uint32_t& sum = amx_register(kSum).element[r][c];
@@ -151,6 +157,14 @@ inline void amx_multiply_int8() {
             }
         }
     }
+}
+template <int kSum, int kLeft, int kRight>
+inline void amx_multiply_int8() {
+    amx_multiply_bytes<int8_t, kSum, kLeft, kRight>();
+}
+template <int kSum, int kLeft, int kRight>
+inline void amx_multiply_unsigned() {
+    amx_multiply_bytes<uint8_t, kSum, kLeft, kRight>();
 }
 class AmxSession {
 public:

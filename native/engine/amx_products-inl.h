@@ -44,6 +44,19 @@ constexpr bool has_rest(int column) {
     return Operand::kParts > 1 || column / kAmxDepth % 4 != 3;
 }
 
+struct AmxBf16Product {
+    template <int kSum, int kLeft, int kRight>
+    static void multiply() { amx_multiply<kSum, kLeft, kRight>(); }
+};
+struct AmxInt8Product {
+    template <int kSum, int kLeft, int kRight>
+    static void multiply() { amx_multiply_int8<kSum, kLeft, kRight>(); }
+};
+struct AmxUnsignedProduct {
+    template <int kSum, int kLeft, int kRight>
+    static void multiply() { amx_multiply_unsigned<kSum, kLeft, kRight>(); }
+};
+
 // Registers 0 .. 3 hold sums, [row tile][column tile]; 4 and 5 left factors, 6 and 7 right ones.
 template <int kRows, int kColumns>
 struct AmxBlock {
@@ -76,12 +89,16 @@ struct AmxBlock {
         amx_load_once<6>(panel, 4 * kAmxColumns);
         if constexpr (kColumns > 1) amx_load_once<7>(panel + panel_size, 4 * kAmxColumns);
     }
+    template <class Product>
+    static void multiply() {
+        Product::template multiply<0, 4, 6>();
+        if constexpr (kColumns > 1) Product::template multiply<1, 4, 7>();
+        if constexpr (kRows > 1) Product::template multiply<2, 5, 6>();
+        if constexpr (kRows > 1 && kColumns > 1) Product::template multiply<3, 5, 7>();
+    }
     template <class Beside>
     static void multiply(Beside& beside) {
-        amx_multiply<0, 4, 6>();
-        if constexpr (kColumns > 1) amx_multiply<1, 4, 7>();
-        if constexpr (kRows > 1) amx_multiply<2, 5, 6>();
-        if constexpr (kRows > 1 && kColumns > 1) amx_multiply<3, 5, 7>();
+        multiply<AmxBf16Product>();
         beside.advance();
     }
 };

@@ -68,7 +68,10 @@ const Kernels& kernels_for(const Problem& p) {
 }
 
 Schedule schedule_for(const Kernels& kernels, const Problem& p, int threads) {
-    if (is_full_quant(p)) return make_schedule(p, threads, kMr, kMaxBlockRows);
+    if (is_full_quant(p)) {
+        const FullQuantKernel& kernel = full_quant_kernel(kernels, p);
+        return make_schedule(p, threads, kernel.group, kernel.block_rows);
+    }
     const OperandForm& form = kernels.form[static_cast<int>(product_dtype(p))];
     return make_schedule(p, threads, form.group, form.block_rows);
 }

@@ -88,13 +88,13 @@ FullQuantScratch divide_full_quant_scratch(Arena& arena, const Problem& p, const
     const size_t lanes = static_cast<size_t>(kernels.lanes), nr = static_cast<size_t>(kernels.nr);
     const size_t element = static_cast<size_t>(kernel.element_bytes);
     const size_t rope_element = static_cast<size_t>(kernel.rope_element_bytes);
-    const size_t dim = round_up(static_cast<size_t>(p.dim), kStagingAlignment);
+    const size_t dim = round_up(static_cast<size_t>(p.dim), static_cast<size_t>(kernel.channels));
     const size_t dim_v = round_up(static_cast<size_t>(p.dim_v), kStagingAlignment);
-    const size_t rope_dim = round_up(static_cast<size_t>(p.rope_dim), kStagingAlignment);
-    const size_t rows = round_up(static_cast<size_t>(schedule.block_rows), kMr);
+    const size_t rope_dim = round_up(static_cast<size_t>(p.rope_dim), static_cast<size_t>(kernel.rope_channels));
+    const size_t rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(kernel.group));
     const int tile_size = tile_keys(p.full_quant.kind);
     const size_t tile = static_cast<size_t>(tile_size);
-    const size_t scores = std::min(rows, static_cast<size_t>(strip_rows(tile_size))) *
+    const size_t scores = std::min(rows, static_cast<size_t>(kernel.strip_rows)) *
                           static_cast<size_t>(score_stride(tile_size));
 
     FullQuantScratch s = {};
@@ -121,7 +121,7 @@ FullQuantScratch divide_full_quant_scratch(Arena& arena, const Problem& p, const
     s.value_originals = arena.take<const void*>(tile);
     s.value_classes = arena.take<uint8_t>(tile);
     s.key_scales = arena.take<float>(tile);
-    s.line_scales = arena.take<float>(std::max(dim, dim_v));
+    s.line_scales = arena.take<uint8_t>(std::max(dim, dim_v));
     s.zeros = arena.take<float>(kMaxDim);
     return s;
 }

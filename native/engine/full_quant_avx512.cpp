@@ -7,6 +7,7 @@
 namespace acl_attn::engine {
 
 extern const FullQuantKernels kFullQuantAvx512;
-constexpr FullQuantKernels kFullQuantAvx512 = make_full_quant_kernels();
+constexpr FullQuantKernels kFullQuantAvx512 =
+    make_full_quant_kernels<VectorProducts, IntegerArithmetic, FloatArithmetic>();
 
 }  // namespace acl_attn::engine

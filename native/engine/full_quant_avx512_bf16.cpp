@@ -7,6 +7,7 @@
 namespace acl_attn::engine {
 
 extern const FullQuantKernels kFullQuantAvx512Bf16;
-constexpr FullQuantKernels kFullQuantAvx512Bf16 = make_full_quant_kernels();
+constexpr FullQuantKernels kFullQuantAvx512Bf16 =
+    make_full_quant_kernels<VectorProducts, IntegerArithmetic, FloatArithmetic>();
 
 }  // namespace acl_attn::engine

@@ -19,9 +19,7 @@ static constexpr int tile_keys(FullQuant::Kind kind) {
     return kind == FullQuant::Kind::per_tensor_i8 ? kPerTensorTile : kind == FullQuant::Kind::mla ? kMlaTile
                                                                                                 : kScaledTile;
 }
-// Rows whose scores are held at a time: what fits the second-level cache beside the panels.
-static constexpr int strip_rows(int tile) { return 49152 / tile / kMr * kMr; }
-static constexpr int score_stride(int tile) { return tile + 16; }  // kScoreStride's reason
+static constexpr int score_stride(int tile) { return tile + 64; }  // kScoreStride's reason; bytes fill whole lines, too
 constexpr int kStagingAlignment = 16;  // elements to which dims are rounded up in staging areas and query rows
 
 // LineScaleLayout of one KV head, in bytes.
@@ -44,7 +42,7 @@ struct FullQuantBlock {
     float value_scale_all;  // of all values, or of a tile's sums
 };
 
-// Memory of one thread, as Scratch. [rows] are rounded up to kMr.
+// Memory of one thread, as Scratch. [rows] are rounded up to the kernel's group.
 struct FullQuantScratch {
     float* out;            // [rows][padded dim_v]
     float* row_max;        // [rows]
@@ -69,13 +67,18 @@ struct FullQuantScratch {
     const void** value_originals;  // [tile]
     uint8_t* value_classes;        // [tile]
     float* key_scales;     // [tile] of tokens
-    float* line_scales;    // [padded dim or dim_v]
+    uint8_t* line_scales;  // [padded dim or dim_v] E8M0 codes
     float* zeros;          // [kMaxDim]
 };
 
 struct FullQuantKernel {
     int element_bytes;       // of an operand of the products
     int rope_element_bytes;
+    int channels;       // operands have multiples of so many, of 16 at least
+    int rope_channels;
+    int group;          // rows that are computed together
+    int block_rows;     // most rows that packed keys and values serve
+    int strip_rows;     // rows whose scores are held at a time
     void (*run)(const FullQuantBlock&, const FullQuantScratch&);
 };
 
@@ -89,6 +92,9 @@ extern const FullQuantKernels kFullQuantAvx2;
 extern const FullQuantKernels kFullQuantAvx512;
 extern const FullQuantKernels kFullQuantAvx512Vnni;
 extern const FullQuantKernels kFullQuantAvx512Bf16;
+#endif
+#ifdef ACL_ATTN_AMX
+extern const FullQuantKernels kFullQuantAmx;
 #endif
 
 }  // namespace acl_attn::engine

@@ -7,6 +7,7 @@
 namespace acl_attn::engine {
 
 extern const FullQuantKernels kFullQuantPortable;
-constexpr FullQuantKernels kFullQuantPortable = make_full_quant_kernels();
+constexpr FullQuantKernels kFullQuantPortable =
+    make_full_quant_kernels<VectorProducts, IntegerArithmetic, FloatArithmetic>();
 
 }  // namespace acl_attn::engine

@@ -18,10 +18,50 @@ namespace {
 constexpr float kLargestF16 = 65504.0f;
 
 inline vf round_f16(vf x) { return widen(F16{}, narrow(F16{}, x)); }
-inline vf saturate_f16(vf x) {
-    const vf above = select(x < splat(-kLargestF16), splat(-kLargestF16), x);  // NaN stays
-    return round_f16(select(above > splat(kLargestF16), splat(kLargestF16), above));
+
+// x, but not above, or below, a number; NaN if it is NaN.
+inline vf at_most(vf x, vf largest) {
+#if defined(__AVX512F__)
+    return _mm512_min_ps(largest, x);
+#else
+    return select(x > largest, largest, x);
+#endif
 }
+inline vf at_least(vf x, vf least) {
+#if defined(__AVX512F__)
+    return _mm512_max_ps(least, x);
+#else
+    return select(x < least, least, x);
+#endif
+}
+
+inline vf saturate_f16(vf x) { return round_f16(at_least(at_most(x, splat(kLargestF16)), splat(-kLargestF16))); }
+
+// --- Numbers that are not negative, as weights are, to those of a format; saturating. Integers only where storing them
+// as elements does not do that.
+
+template <class A>
+inline vf round_integer(vf x) {
+    if constexpr (A::kIsInteger) {
+        return x;
+    } else {
+        return round_even(x);
+    }
+}
+
+template <class A>
+inline vf round_weight(I8, vf x) { return round_integer<A>(at_most(round_f16(x), splat(127.0f))); }
+
+// As round_to(): adding 1.5 * 2^20 times the exponent's power of two leaves three bits behind it.
+template <class A>
+inline vf round_weight(E4M3, vf x) {
+    const vf inside = at_most(x, splat(448.0f));
+    const vf power = max_number(reinterpret_cast<vf>(bits_of(inside) & 0x7f800000u), splat(0x1p-6f));
+    return fma(power, splat(-0x1.8p20f), fma(power, splat(0x1.8p20f), inside));
+}
+
+template <class A>
+inline vf round_weight(HiFloat8, vf x) { return round_to(HiFloat8{}, x); }
 
 // What all but the per-tensor scheme have in common.
 template <class A>
@@ -30,6 +70,7 @@ struct ScaledScheme {
     static constexpr bool kHasRowScale = true;   // of query rows
     static constexpr bool kHasKeyScale = false;  // of tokens
     static constexpr bool kRoundsBias = false;
+    static constexpr bool kTakesIntegers = false;  // products as the arithmetic leaves them
     static constexpr bool kMayStream = false;    // E4M3 codes, values other than keys
     static constexpr float kGain = 1.0f;  // what rounded weights are larger by
 
@@ -50,26 +91,29 @@ struct ScaledScheme {
 };
 
 // Scores and weights in fp16, as in a unit that keeps them so.
-struct PerTensor : ScaledScheme<IntegerArithmetic> {
+template <class A>
+struct PerTensor : ScaledScheme<A> {
     static constexpr int kTile = kPerTensorTile;
     static constexpr bool kHasRowScale = false;
     static constexpr bool kRoundsBias = true;
+    static constexpr bool kTakesIntegers = A::kIsInteger;
 
     explicit PerTensor(const FullQuantBlock& block)
-        : ScaledScheme(block), scale_(round_f16(splat(block.rows.scale))),
+        : ScaledScheme<A>(block), scale_(round_f16(splat(block.rows.scale))),
           gain_(round_f16(splat(__builtin_fabsf(block.weight_scale)))),
           largest_(splat(block.weight_scale < 0 ? 128.0f : 127.0f)),
           out_scale_(splat(block.weight_scale < 0 ? -block.value_scale_all : block.value_scale_all)) {}
 
-    vf logit(vf product, vf) const { return round_f16(saturate_f16(product * splat(b.score_scale)) * scale_); }
+    vf logit(vf product, vf) const {
+        return round_f16(saturate_f16(sums_as_float<A>(product) * splat(this->b.score_scale)) * scale_);
+    }
     float relative(float, bool, float& joining) const {
         joining = 1.0f;
         return 1.0f;
     }
     // Magnitudes: the sign of a negative quant_scale1 is out_scale_'s.
     vf weight(vf e, vf) const {
-        const vf x = round_even(round_f16(round_f16(e) * gain_));
-        return select(x > largest_, largest_, x);
+        return round_integer<A>(at_most(round_f16(round_f16(e) * gain_), largest_));
     }
     vf tile_sum(vf sum, bool is_first) const {
         const vf scaled = sum * out_scale_;
@@ -95,18 +139,19 @@ struct Mla : ScaledScheme<A> {
         joining = factor * this->b.value_scale_all;
         return kGain / factor;
     }
-    vf weight(vf e, vf relative) const { return round_to(Format{}, e * relative); }
+    vf weight(vf e, vf relative) const { return round_weight<A>(Format{}, e * relative); }
 };
 
-struct GqaF8 : ScaledScheme<FloatArithmetic> {
+template <class A>
+struct GqaF8 : ScaledScheme<A> {
     static constexpr int kTile = kScaledTile;
     static constexpr bool kHasKeyScale = true;
     static constexpr bool kMayStream = true;
 
     explicit GqaF8(const FullQuantBlock& block)
-        : ScaledScheme(block), shift_(static_cast<float>(__builtin_log(static_cast<double>(block.weight_scale)))) {}
+        : ScaledScheme<A>(block), shift_(static_cast<float>(__builtin_log(static_cast<double>(block.weight_scale)))) {}
     float top(float largest) const { return largest - shift_; }
-    vf weight(vf e, vf) const { return round_to(E4M3{}, e); }
+    vf weight(vf e, vf) const { return round_weight<A>(E4M3{}, e); }
 
 private:
     const float shift_;
@@ -114,18 +159,19 @@ private:
 
 // The running maximum is rounded up to a multiple of ln 2 (of these fp32 numbers), so that rescaling is by powers of
 // two.
-struct MxF8 : ScaledScheme<FloatArithmetic> {
+template <class A>
+struct MxF8 : ScaledScheme<A> {
     static constexpr int kTile = kScaledTile;
     static constexpr bool kHasRowScale = false;
     static constexpr bool kMayStream = true;
 
     explicit MxF8(const FullQuantBlock& block)
-        : ScaledScheme(block), scale_(splat(block.score_scale)),
+        : ScaledScheme<A>(block), scale_(splat(block.score_scale)),
           shift_(splat(static_cast<float>(__builtin_log(static_cast<double>(block.weight_scale))))) {}
     vf logit(vf product, vf) const { return product * scale_; }
     vf before_exp(vf difference) const { return difference + shift_; }
     float top(float largest) const { return __builtin_ceilf(largest * 1.44269502f) * 0.693147182f; }
-    vf weight(vf e, vf) const { return round_to(E4M3{}, e); }
+    vf weight(vf e, vf) const { return round_weight<A>(E4M3{}, e); }
 
 private:
     const vf scale_, shift_;

@@ -31,7 +31,7 @@ public:
     void load_queries() {
         for (int r = 0; r < rows_; r++) {
             tile_.load_query(f_.rows.row_begin + r, s_.query + r * ldq_, ldq_,
-                             reinterpret_cast<typename FloatArithmetic::Element*>(s_.query_rope), 0);
+                             reinterpret_cast<typename A::Rope::Element*>(s_.query_rope), 0);
         }
     }
 
@@ -71,7 +71,8 @@ public:
             sum_values(k, stop);
             tile_.load_value_scales(tile_.key + k);
             for (int r = 0; r < rows_; r++) {
-                join(r, k == tile_.begin ? s_.kept[r] : 1.0f, [&](int d) { return load<vf>(s_.line_scales + d); });
+                join(r, k == tile_.begin ? s_.kept[r] : 1.0f,
+                     [&](int d) { return load_wide<E8M0>(s_.line_scales + d); });
             }
             k = stop;
         }

@@ -18,29 +18,16 @@ inline const char* group_scale(const LineScaleView& v, const char* origin, int64
     return pair + line / v.run * v.run_stride + line % v.run * v.line_stride;
 }
 
-// formats/e8m0.h's mapping, which a function shared with other translation units may not be used for (kernels.h).
-inline float read_e8m0(const char* p) {
-    const uint32_t code = static_cast<uint8_t>(*p);
-    const uint32_t bits = code == 0 ? 0x00400000u : code == 0xff ? 0x7fc00000u : code << 23;
-    float x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 // Where token t's page of scales begins, and t inside it. Unpaged there is one page.
 inline const char* scale_page(const LineScaleView& v, int64_t t, int64_t& inside) {
     inside = v.table == nullptr ? t : t % v.block_size;
     return v.table == nullptr ? v.base : v.base + v.table[t / v.block_size] * v.block_stride;
 }
 
-// numbers[d] = scale(d / kScaledGroup), E8M0, for whole vectors.
+// codes[d] = scale(d / kScaledGroup), E8M0.
 template <class Address>
-inline void spread_group_scales(Address address, int dim, float* numbers) {
-    static_assert(kScaledGroup % kLanes == 0, "whole vectors");
-    for (int d = 0; d < dim; d += kScaledGroup) {
-        const vf x = splat(read_e8m0(address(d / kScaledGroup)));
-        for (int c = d; c < round_up(dim, kLanes) && c < d + kScaledGroup; c += kLanes) store(numbers + c, x);
-    }
+inline void spread_group_scales(Address address, int dim, uint8_t* codes) {
+    for (int d = 0; d < dim; d += kScaledGroup) __builtin_memset(codes + d, *address(d / kScaledGroup), kScaledGroup);
 }
 
 // A: the arithmetic. kTile: keys of a tile, on an absolute grid.
@@ -48,9 +35,11 @@ template <class A, int kTile>
 class FullQuantTile {
 public:
     using Element = typename A::Element;
-    using RopeElement = typename FloatArithmetic::Element;
+    using RopeElement = typename A::Rope::Element;
     static constexpr bool kTinyMatters = sizeof(Element) == 2 && !A::kIsInteger;
-    static constexpr int kValuePanel = kTile / kUnit<A> * kNr;
+    static constexpr int kColumns = A::Scores::kColumns;
+    static constexpr int kValuePanel = kTile / kUnit<A> * kColumns;
+    static_assert(kTile % kNr == 0 && kNr % kWholeKeys<A> == 0, "whole panels");
 
     int64_t key = 0;           // of column 0
     int begin = 0, end = 0;    // columns that some row of the block sees
@@ -58,8 +47,8 @@ public:
     const int dim, steps, rope_steps;
 
     FullQuantTile(const FullQuantBlock& block, const FullQuantScratch& scratch)
-        : dim(block.rows.dim - block.rows.rope_dim), steps(steps_of(dim, kUnit<A>)),
-          rope_steps(steps_of(block.rows.rope_dim, kUnit<FloatArithmetic>)), b_(block), s_(scratch),
+        : dim(block.rows.dim - block.rows.rope_dim), steps(key_steps<A>(dim)),
+          rope_steps(key_steps<typename A::Rope>(block.rows.rope_dim)), b_(block), s_(scratch),
           span_(visible_keys(block.rows, block.rows.row_begin, block.rows.row_end)) {}
 
     bool first() {
@@ -76,22 +65,28 @@ public:
         locate();
         stage_keys();
         stage_values();
-        for (int c = round_down(begin, kNr); c < round_up(end, kLanes); c += kLanes) {
-            const int offset = c / kNr * kNr;
-            pack_key_panel<A>(s_.key_rows + c, dim, s_.key_panels + static_cast<ptrdiff_t>(offset) * steps, c % kNr);
+        const int whole_end = round_up(end, kWholeKeys<A>);
+        for (int c = round_down(begin, kNr); c < whole_end; c += kLanes) {
+            for (int k = c + kSoon; kIsBytes<A> && k < c + kSoon + kLanes && k < end; k++) {
+                prefetch_row(s_.key_rows[k], dim);
+            }
+            pack_key_panel<A>(s_.key_rows + c, dim, s_.key_panels + panel_of(c, steps), c % kColumns);
             if (rope_steps > 0) {
-                pack_keys<typename FloatArithmetic::Row, typename FloatArithmetic::Scores>(
-                    s_.rope_rows + c, b_.rows.rope_dim, s_.rope_panels + static_cast<ptrdiff_t>(offset) * rope_steps,
-                    c % kNr);
+                pack_key_panel<typename A::Rope>(s_.rope_rows + c, b_.rows.rope_dim,
+                                                 s_.rope_panels + panel_of(c, rope_steps), c % kColumns);
             }
         }
-        pack_value_panels<A>(s_.value_rows, round_down(begin, kLanes), round_up(end, kLanes), b_.rows.dim_v,
-                             kValuePanel, s_.value_panels);
+        pack_value_panels<A>(s_.value_rows, round_down(begin, kWholeKeys<A>), whole_end, b_.rows.dim_v, kValuePanel,
+                             s_.value_panels);
         if (has_key_scale) load_key_scales();
     }
 
-    const float* key_panel(int p) const { return s_.key_panels + static_cast<ptrdiff_t>(p) * steps * kNr; }
-    const float* rope_panel(int p) const { return s_.rope_panels + static_cast<ptrdiff_t>(p) * rope_steps * kNr; }
+    // Those that begin with a column of keys, or a channel of values.
+    const float* key_panel(int column) const { return s_.key_panels + panel_of(column, steps); }
+    const float* rope_panel(int column) const { return s_.rope_panels + panel_of(column, rope_steps); }
+    const float* value_panel(int channel) const {
+        return s_.value_panels + static_cast<ptrdiff_t>(channel / kColumns) * kValuePanel;
+    }
 
     // Query row `row` as units, zeros behind it. Returns what an integer sum over it begins with.
     template <class QueryElement>
@@ -99,7 +94,7 @@ public:
         const int64_t token = row / b_.rows.group, head = row % b_.rows.group;
         const char* from = reinterpret_cast<const char*>(b_.query) + token * b_.rows.query_token_stride +
                            head * b_.rows.query_head_stride;
-        const float* scales = nullptr;
+        const uint8_t* scales = nullptr;
         if (b_.value_scale.base != nullptr) {
             const char* of_row = b_.query_scale + token * b_.query_scale_token_stride +
                                  head * b_.query_scale_head_stride;
@@ -112,7 +107,7 @@ public:
             __builtin_memset(rope, 0, sizeof(float) * static_cast<size_t>(rope_units));
             convert_rope(query_rope_row(b_.rows, 0, row), rope, b_.rows.rope_dim);
         }
-        if constexpr (sizeof(QueryElement) == 1) {
+        if constexpr (sizeof(QueryElement) == 1 && A::kIsBiased) {
             int32_t sum = 0;
             for (int d = 0; d < dim; d++) sum += to[d];
             return -kKeyBias * sum;
@@ -139,7 +134,7 @@ public:
     }
     // Those of group g.
     void load_group_scales(int g) {
-        load_key_scales(g, [](const char* p) { return read_e8m0(p); });
+        load_key_scales(g, [](const char* p) { return read_number(Dtype::e8m0, p); });
     }
 
     // Of token t's group: one for each channel, in line_scales.
@@ -152,15 +147,20 @@ public:
         for (int d = 0; d < b_.rows.dim_v; run += v.run_stride) {
             const char* p = run;
             for (int i = 0; i < v.run && d < b_.rows.dim_v; i++, d++, p += v.line_stride) {
-                s_.line_scales[d] = read_e8m0(p);
+                s_.line_scales[d] = static_cast<uint8_t>(*p);
             }
         }
     }
 
 private:
+    // Of key panels with so many steps, the one with a column.
+    static ptrdiff_t panel_of(int column, int panel_steps) {
+        return static_cast<ptrdiff_t>(column / kColumns * kColumns) * panel_steps;
+    }
+
     template <class Read>
     void load_key_scales(int g, Read read) {
-        for (int k = round_down(begin, kLanes); k < round_up(end, kLanes); k++) s_.key_scales[k] = 0.0f;
+        for (int k = round_down(begin, kNr); k < round_up(end, kNr); k++) s_.key_scales[k] = 0.0f;
         const LineScaleView& v = b_.key_scale;
         for (int k = begin; k < end;) {
             int64_t line;
@@ -176,13 +176,17 @@ private:
         return key < span_.end;
     }
 
+    static constexpr int kSoon = 16;  // rows from now
+
     // Whether rows can be packed where they lie: bytes that are an operand's already.
     bool lies_ready(const KvView& view) const {
         return kIsBytes<A> && view.chunk >= view.dim && view.dim % 2 == 0;
     }
 
-    void stage(const KvView& view, const void** rows, void* memory, int stride, int from, int to, const float* scales) {
+    void stage(const KvView& view, const void** rows, void* memory, int stride, int from, int to,
+               const uint8_t* scales) {
         for (int k = from; k < to; k++) {
+            if (k + kSoon < end) prefetch_row(rows[k + kSoon], view.dim);
             Element* row = static_cast<Element*>(memory) + static_cast<ptrdiff_t>(k) * stride;
             for_chunks(view, static_cast<const char*>(rows[k]), [&](const char* p, int d, int n) {
                 convert(view.dtype, p, scales == nullptr ? nullptr : scales + d, row + d, n);

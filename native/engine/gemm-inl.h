@@ -69,22 +69,34 @@ struct Accumulators {
 
     // a: [kMr][lda] elements, b: [steps][kNr]
     __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps) {
+        add(a, lda, b, steps, steps, [](int) { return true; });
+    }
+
+    // Of runs of `run` steps those that `is_used` has, which is asked for their first step. In one function, because
+    // the accumulators stay in registers only inside it.
+    template <class IsUsed>
+    __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps, int run,
+                                            IsUsed is_used) {
         vf acc[kMr][kUsed];
 #pragma GCC unroll 8
         for (int r = 0; r < kMr; r++) {
 #pragma GCC unroll 4
             for (int c = 0; c < kUsed; c++) acc[r][c] = v[r][c];
         }
+        for (int first = 0; first < steps; first += run) {
+            if (!is_used(first)) continue;
+            const float *row_element = a + first, *column_element = b + first * kNr;
 #pragma GCC unroll 1
-        for (int s = 0; s < steps; s++, b += kNr, a++) {
-            vf column[kUsed];
+            for (int s = 0; s < run; s++, column_element += kNr, row_element++) {
+                vf column[kUsed];
 #pragma GCC unroll 4
-            for (int c = 0; c < kUsed; c++) column[c] = load<vf>(b + c * kLanes);
+                for (int c = 0; c < kUsed; c++) column[c] = load<vf>(column_element + c * kLanes);
 #pragma GCC unroll 8
-            for (int r = 0; r < kMr; r++) {
-                const vf row = splat_element(a + r * lda);
+                for (int r = 0; r < kMr; r++) {
+                    const vf row = splat_element(row_element + r * lda);
 #pragma GCC unroll 4
-                for (int c = 0; c < kUsed; c++) acc[r][c] = Operand::madd(acc[r][c], row, column[c]);
+                    for (int c = 0; c < kUsed; c++) acc[r][c] = Operand::madd(acc[r][c], row, column[c]);
+                }
             }
         }
 #pragma GCC unroll 8
@@ -128,12 +140,8 @@ inline void value_block(const float* probabilities, const float* residuals, ptrd
     }
     acc.add(probabilities, ldp, panel, steps);
     if constexpr (Operand::kDepth > 1) {
-        constexpr int vector_steps = kLanes / Operand::kDepth;
-        for (int s = 0; s < steps; s += vector_steps) {
-            if (has_residual(column + s * Operand::kDepth)) {
-                acc.add(residuals + s, ldp, panel + s * kNr, vector_steps);
-            }
-        }
+        acc.add(residuals, ldp, panel, steps, kLanes / Operand::kDepth,
+                [&](int step) { return has_residual(column + step * Operand::kDepth); });
     }
     for (int r = 0; r < kMr; r++) {
         for (int c = 0; c < kUsed; c++) store(out + r * ldo + c * kLanes, acc.v[r][c]);

@@ -11,6 +11,6 @@ namespace acl_attn::engine {
 
 extern const Kernels kKernelsAmx;
 constexpr Kernels kKernelsAmx =
-    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxSharedOperand>("amx", &kFullQuantAvx512Bf16);
+    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxSharedOperand>("amx", &kFullQuantAmx);
 
 }  // namespace acl_attn::engine
