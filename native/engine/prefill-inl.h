@@ -93,21 +93,35 @@ private:
     // The instructions that multiply bf16 take subnormal operands for 0, which shows in a score where the other factor
     // is huge; and the second parts of an fp16 become NaN beside an infinity. Rows of such queries are computed in fp32,
     // each by itself: the others keep the bits they would have without them.
-    static vh is_extreme(vh magnitude) {
-        constexpr uint16_t kHuge = (127 + 90) << 7, kInfinite = BF16::kExponent, kNormal = 1 << 7;
-        if constexpr (Operand::kParts > 1) return reinterpret_cast<vh>(magnitude >= kInfinite);
-        return reinterpret_cast<vh>(((magnitude >= kHuge) & (magnitude < kInfinite)) |
-                                    ((magnitude < kNormal) & (magnitude != 0)));
-    }
+    template <class V>
+    struct ExtremeCodes {
+        static constexpr uint16_t kHuge = (127 + 90) << 7, kInfinite = BF16::kExponent, kNormal = 1 << 7;
+        V top = {}, above_zero = ~V{}, above_huge = ~V{};  // smaller numbers wrap around to the largest
+        void add(V codes) {
+            const V magnitude = codes & uint16_t{0x7fff};
+            const V tiny = magnitude - uint16_t{1}, huge = magnitude - kHuge;
+            top = magnitude > top ? magnitude : top;
+            above_zero = tiny < above_zero ? tiny : above_zero;
+            above_huge = huge < above_huge ? huge : above_huge;
+        }
+        V found() const {
+            if constexpr (Operand::kParts > 1) return reinterpret_cast<V>(top >= kInfinite);
+            return reinterpret_cast<V>((above_zero < uint16_t{kNormal - 1}) |
+                                       (above_huge < uint16_t{kInfinite - kHuge}));
+        }
+    };
 
     void find_extreme_rows() {
+        const int count = 2 * this->ldq_, whole = round_down(count, 2 * kLanes);
         for (int r = 0; r < rows_; r++) {
             const uint16_t* query = reinterpret_cast<const uint16_t*>(s_.query + r * this->ldq_);
-            vh found = {};
-            for (int d = 0; d < 2 * this->ldq_; d += kLanes) {
-                found |= is_extreme(load<vh>(query + d) & uint16_t{0x7fff});
+            ExtremeCodes<vw> codes;
+            ExtremeCodes<vh> rest;
+            for (int d = 0; d < whole; d += 2 * kLanes) codes.add(load<vw>(query + d));
+            if (whole < count) rest.add(load<vh>(query + whole));
+            if (any(reinterpret_cast<vi>(codes.found())) || any(reinterpret_cast<vi>(extend(rest.found())))) {
+                extreme_rows_[r / 64] |= uint64_t{1} << r % 64;
             }
-            if (any(reinterpret_cast<vi>(extend(found)))) extreme_rows_[r / 64] |= uint64_t{1} << r % 64;
         }
     }
 
