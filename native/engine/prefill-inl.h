@@ -59,7 +59,7 @@ private:
         const TileColumns shown = masks_[g].shown();
         return {larger(band.begin, tile_.key + shown.begin), smaller(band.end, tile_.key + shown.end)};
     }
-    bool is_masked(int g) const { return masks_[g].hides_some(); }
+    bool is_masked(int g) const { return masks_[g].hides_any(); }
     Interval group_band(int g) const {
         return visible_keys(b_, row(g * kGroup), smaller(row((g + 1) * kGroup), b_.row_end));
     }
