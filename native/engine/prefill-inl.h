@@ -71,9 +71,7 @@ private:
             uint8_t* code = b_.tile_masks + (b_.row_begin / kGroup + g) * b_.tile_mask_stride + tile_.key / kTileKeys;
             masks_[g] = TileMask::read(code);
             if (!masks_[g].is_known()) {
-                const Interval band = group_band(g);
-                const TileColumns columns = {static_cast<int>(larger(band.begin - tile_.key, tile_.begin)),
-                                             static_cast<int>(smaller(band.end - tile_.key, tile_.end))};
+                const TileColumns columns = columns_of(group_band(g), tile_.key, tile_.begin, tile_.end);
                 const int64_t end = smaller(row((g + 1) * kGroup), b_.row_end);
                 masks_[g] = TileMask(b_, row(g * kGroup), end, tile_.key, columns);
                 masks_[g].write(code);
