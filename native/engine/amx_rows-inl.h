@@ -189,9 +189,9 @@ private:
             view.mask[i] = reinterpret_cast<const uint8_t*>(s_.zeros);
             if (!owner().has_row(unit.row + i)) continue;
             const int64_t row = owner().row(unit.row + i);
-            const Interval seen = owner().seen(unit.row + i);
-            view.begin[i] = static_cast<int>(larger(seen.begin - panels_.key, unit.begin));
-            view.end[i] = static_cast<int>(smaller(seen.end - panels_.key, unit.end));
+            const TileColumns columns = columns_of(owner().seen(unit.row + i), panels_.key, unit.begin, unit.end);
+            view.begin[i] = columns.begin;
+            view.end[i] = columns.end;
             if (view.begin[i] > view.all_begin) view.all_begin = view.begin[i];
             if (view.end[i] < view.all_end) view.all_end = view.end[i];
             if (b_.bias.kind != BiasKind::none) view.bias[i] = RowBias(b_, 0, row, panels_.key);

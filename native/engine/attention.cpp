@@ -174,7 +174,16 @@ RowKernel* PlannedAttention::kernel_of(const WorkItem& item) const {
 }
 
 void PlannedAttention::compute(Run& run, const WorkItem& item, const Scratch& scratch) const {
-    kernel_of(item)(row_block(run, item), scratch);
+    RowBlock block = row_block(run, item);
+    // Where threads take turns, this one's next item.
+    RowBlock upcoming;
+    const size_t next = static_cast<size_t>(&item - schedule_.items.data()) + static_cast<size_t>(slots_);
+    if (item.kind == WorkItem::prefill && next < schedule_.items.size() &&
+        schedule_.items[next].kind == WorkItem::prefill) {
+        upcoming = row_block(run, schedule_.items[next]);
+        block.upcoming = &upcoming;
+    }
+    kernel_of(item)(block, scratch);
     if (item.merge < 0) return;
     const Merge& merge_of_item = schedule_.merges[static_cast<size_t>(item.merge)];
     // The last to arrive has seen all others' partials.

@@ -61,13 +61,12 @@ struct RowBias {
 // are read, and added.
 inline void add_bias(const RowBlock& block, int kv_head, int64_t row, Interval seen, int64_t first_key, int begin,
                      int end, float* scores) {
-    const int seen_begin = static_cast<int>(larger(seen.begin - first_key, begin));
-    const int seen_end = static_cast<int>(smaller(seen.end - first_key, end));
-    if (seen_begin >= seen_end) return;
+    const TileColumns shown = columns_of(seen, first_key, begin, end);
+    if (shown.begin == shown.end) return;
     const RowBias bias(block, kv_head, row, first_key);
     const bool is_f16 = block.sink.query_dtype == Dtype::f16;
-    for (int c = round_down(seen_begin, kLanes); c < seen_end; c += kLanes) {
-        const vf x = is_f16 ? bias.at<F16>(c, seen_begin, seen_end) : bias.at<BF16>(c, seen_begin, seen_end);
+    for (int c = round_down(shown.begin, kLanes); c < shown.end; c += kLanes) {
+        const vf x = is_f16 ? bias.at<F16>(c, shown.begin, shown.end) : bias.at<BF16>(c, shown.begin, shown.end);
         store(scores + c, load<vf>(scores + c) + x);
     }
 }

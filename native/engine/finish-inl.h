@@ -26,18 +26,6 @@ inline vf post_quantise(const RowSink& sink, int64_t head, int dim_v, int d, int
     return sink.out_offset == nullptr ? value : value + numbers(sink.out_offset);
 }
 
-inline void store_result(Dtype dtype, char* out, int d, vf value, int n) {
-    uint16_t* halves = reinterpret_cast<uint16_t*>(out) + d;
-    uint8_t* bytes = reinterpret_cast<uint8_t*>(out) + d;
-    switch (dtype) {
-        case Dtype::f16: return store_narrow_part<F16>(halves, value, n);
-        case Dtype::i8: return store_part(bytes, narrow(I8{}, value), n);
-        case Dtype::f8_e4m3: return store_part(bytes, narrow(E4M3{}, value), n);
-        case Dtype::hif8: return store_part(bytes, narrow(HiFloat8Hybrid{}, value), n);
-        default: return store_narrow_part<BF16>(halves, value, n);
-    }
-}
-
 // Lets a learnable sink join the row's keys: the state that results, and in `weight` what the accumulators must be
 // multiplied by. A row that saw no key has no sink either.
 inline RowState join_sink(const RowSink& sink, int64_t head, RowState state, float& weight) {
@@ -55,15 +43,37 @@ inline RowState join_sink(const RowSink& sink, int64_t head, RowState state, flo
     return state;
 }
 
+inline void store_quantised(Dtype dtype, uint8_t* out, vf value, int n) {
+    switch (dtype) {
+        case Dtype::i8: return store_part(out, narrow(I8{}, value), n);
+        case Dtype::f8_e4m3: return store_part(out, narrow(E4M3{}, value), n);
+        default: return store_part(out, narrow(HiFloat8Hybrid{}, value), n);
+    }
+}
+
+// What a row's accumulators stand for. Adding +0 makes the sign of a zero independent of how many invisible keys
+// contributed a zero.
+inline vf scaled(vf acc, float factor) { return acc * splat(factor) + splat(0.0f); }
+
+// Not inlined: a loop by itself keeps its constants in registers.
+template <class T>
+__attribute__((noinline)) void store_scaled(const float* acc, float factor, int count, uint16_t* out) {
+    int d = 0;
+    for (; d + kLanes <= count; d += kLanes) store(out + d, narrow(T{}, scaled(load<vf>(acc + d), factor)));
+    if (d < count) store_narrow_part<T>(out + d, scaled(load_part<vf>(acc + d, count - d), factor), count - d);
+}
+
 // Writes accumulators * factor; `empty`: of a row that saw no key, with factor 0.
 inline void store_row(const RowSink& sink, int64_t token, int64_t head, int dim_v, const float* acc, float factor,
                       bool empty) {
     char* out = sink.out + token * sink.out_token_stride + head * sink.out_head_stride;
+    if (sink.out_dtype == Dtype::f16) return store_scaled<F16>(acc, factor, dim_v, reinterpret_cast<uint16_t*>(out));
+    if (sink.out_dtype == Dtype::bf16) return store_scaled<BF16>(acc, factor, dim_v, reinterpret_cast<uint16_t*>(out));
     for (int d = 0; d < dim_v; d += kLanes) {
-        // Adding +0 makes the sign of a zero independent of how many invisible keys contributed a zero.
-        vf value = load_part<vf>(acc + d, dim_v - d) * splat(factor) + splat(0.0f);
-        if (sink.out_scale != nullptr && !empty) value = post_quantise(sink, head, dim_v, d, dim_v - d, value);
-        store_result(sink.out_dtype, out, d, value, dim_v - d);
+        const int n = dim_v - d;
+        vf value = scaled(load_part<vf>(acc + d, n), factor);
+        if (sink.out_scale != nullptr && !empty) value = post_quantise(sink, head, dim_v, d, n, value);
+        store_quantised(sink.out_dtype, reinterpret_cast<uint8_t*>(out) + d, value, n);
     }
 }
 

@@ -122,6 +122,7 @@ struct RowBlock {
     int32_t rope_dim;
     float scale;
     RowSink sink;
+    const RowBlock* upcoming;  // the block that the thread will probably compute next, to read ahead; null: none
 };
 
 // Rows of partials, one set for each split, to be combined in split order.

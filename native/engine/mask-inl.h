@@ -68,7 +68,7 @@ public:
 
     bool is_known() const { return code_ != 0; }
     bool hides_all() const { return state() == kAll; }
-    bool hides_some() const { return state() == kSome; }
+    bool hides_any() const { return state() > kNothing; }
     // Outside these columns it hides all.
     TileColumns shown() const {
         if (state() == kNothing) return {0, kTileKeys};

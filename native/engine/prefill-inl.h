@@ -59,7 +59,7 @@ private:
         const TileColumns shown = masks_[g].shown();
         return {larger(band.begin, tile_.key + shown.begin), smaller(band.end, tile_.key + shown.end)};
     }
-    bool is_masked(int g) const { return masks_[g].hides_some(); }
+    bool is_masked(int g) const { return masks_[g].hides_any(); }
     Interval group_band(int g) const {
         return visible_keys(b_, row(g * kGroup), smaller(row((g + 1) * kGroup), b_.row_end));
     }
@@ -71,9 +71,7 @@ private:
             uint8_t* code = b_.tile_masks + (b_.row_begin / kGroup + g) * b_.tile_mask_stride + tile_.key / kTileKeys;
             masks_[g] = TileMask::read(code);
             if (!masks_[g].is_known()) {
-                const Interval band = group_band(g);
-                const TileColumns columns = {static_cast<int>(larger(band.begin - tile_.key, tile_.begin)),
-                                             static_cast<int>(smaller(band.end - tile_.key, tile_.end))};
+                const TileColumns columns = columns_of(group_band(g), tile_.key, tile_.begin, tile_.end);
                 const int64_t end = smaller(row((g + 1) * kGroup), b_.row_end);
                 masks_[g] = TileMask(b_, row(g * kGroup), end, tile_.key, columns);
                 masks_[g].write(code);
@@ -93,21 +91,35 @@ private:
     // The instructions that multiply bf16 take subnormal operands for 0, which shows in a score where the other factor
     // is huge; and the second parts of an fp16 become NaN beside an infinity. Rows of such queries are computed in fp32,
     // each by itself: the others keep the bits they would have without them.
-    static vh is_extreme(vh magnitude) {
-        constexpr uint16_t kHuge = (127 + 90) << 7, kInfinite = BF16::kExponent, kNormal = 1 << 7;
-        if constexpr (Operand::kParts > 1) return reinterpret_cast<vh>(magnitude >= kInfinite);
-        return reinterpret_cast<vh>(((magnitude >= kHuge) & (magnitude < kInfinite)) |
-                                    ((magnitude < kNormal) & (magnitude != 0)));
-    }
+    template <class V>
+    struct ExtremeCodes {
+        static constexpr uint16_t kHuge = (127 + 90) << 7, kInfinite = BF16::kExponent, kNormal = 1 << 7;
+        V top = {}, above_zero = ~V{}, above_huge = ~V{};  // smaller numbers wrap around to the largest
+        void add(V codes) {
+            const V magnitude = codes & uint16_t{0x7fff};
+            const V tiny = magnitude - uint16_t{1}, huge = magnitude - kHuge;
+            top = magnitude > top ? magnitude : top;
+            above_zero = tiny < above_zero ? tiny : above_zero;
+            above_huge = huge < above_huge ? huge : above_huge;
+        }
+        V found() const {
+            if constexpr (Operand::kParts > 1) return reinterpret_cast<V>(top >= kInfinite);
+            return reinterpret_cast<V>((above_zero < uint16_t{kNormal - 1}) |
+                                       (above_huge < uint16_t{kInfinite - kHuge}));
+        }
+    };
 
     void find_extreme_rows() {
+        const int count = 2 * this->ldq_, whole = round_down(count, 2 * kLanes);
         for (int r = 0; r < rows_; r++) {
             const uint16_t* query = reinterpret_cast<const uint16_t*>(s_.query + r * this->ldq_);
-            vh found = {};
-            for (int d = 0; d < 2 * this->ldq_; d += kLanes) {
-                found |= is_extreme(load<vh>(query + d) & uint16_t{0x7fff});
+            ExtremeCodes<vw> codes;
+            ExtremeCodes<vh> rest;
+            for (int d = 0; d < whole; d += 2 * kLanes) codes.add(load<vw>(query + d));
+            if (whole < count) rest.add(load<vh>(query + whole));
+            if (any(reinterpret_cast<vi>(codes.found())) || any(reinterpret_cast<vi>(extend(rest.found())))) {
+                extreme_rows_[r / 64] |= uint64_t{1} << r % 64;
             }
-            if (any(reinterpret_cast<vi>(extend(found)))) extreme_rows_[r / 64] |= uint64_t{1} << r % 64;
         }
     }
 

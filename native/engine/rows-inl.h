@@ -29,6 +29,12 @@ inline Interval hull(Interval a, Interval b) {
 
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+// The columns of keys first_key + [begin, end) that stand for keys of an interval.
+inline TileColumns columns_of(Interval keys, int64_t first_key, int begin, int end) {
+    const int64_t from = smaller(larger(keys.begin - first_key, begin), end);
+    return {static_cast<int>(from), static_cast<int>(larger(smaller(keys.end - first_key, end), from))};
+}
+
 inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline int round_down(int n, int multiple) { return n / multiple * multiple; }
 

@@ -22,15 +22,14 @@ inline void hide_columns(int from, int to, float* scores) {
 // key first_key + c; columns [begin, end), multiples of kLanes, are looked at.
 inline void hide_scores(const RowBlock& block, int64_t row, Interval seen, int64_t first_key, int begin, int end,
                         float* scores) {
-    const int seen_begin = static_cast<int>(smaller(larger(seen.begin - first_key, begin), end));
-    const int seen_end = static_cast<int>(larger(smaller(seen.end - first_key, end), seen_begin));
-    hide_columns(begin, seen_begin, scores);
-    hide_columns(seen_end, end, scores);
+    const TileColumns shown = columns_of(seen, first_key, begin, end);
+    hide_columns(begin, shown.begin, scores);
+    hide_columns(shown.end, end, scores);
     if (block.mask == nullptr) return;
-    // Only bytes inside [seen_begin, seen_end) are read: others may lie outside the tensor.
+    // Only bytes inside `shown` are read: others may lie outside the tensor.
     const uint8_t* mask = mask_row(block, row) + first_key;
-    for (int c = round_down(seen_begin, kLanes); c < seen_end; c += kLanes) {
-        const vb hidden = load_between<vb>(mask, c, seen_begin, seen_end);
+    for (int c = round_down(shown.begin, kLanes); c < shown.end; c += kLanes) {
+        const vb hidden = load_between<vb>(mask, c, shown.begin, shown.end);
         store(scores + c, select(extend(hidden) == 0, load<vf>(scores + c), splat(-kInfinity)));
     }
 }

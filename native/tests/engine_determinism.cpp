@@ -89,6 +89,37 @@ void storages() {
     }
 }
 
+// Masks that hide whole tiles from some of the rows that are computed together, and none of them from others: which rows
+// those are depends on how threads share the rows.
+void stepped_masks() {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+        Spec spec;
+        spec.dtype = dtype;
+        spec.heads = 8;
+        spec.kv_heads = 2;
+        spec.dim = spec.dim_v = 64;
+        spec.has_mask = true;
+        spec.sequences = Sequences{{235, 390, {9, 155}}, {300, 1100, {}}};
+        std::vector<Logical> data = make_logical(spec, 16);
+        for (size_t n = 0; n < data.size(); n++) {
+            const int64_t columns = spec.sequences[n].kv_len;
+            for (int64_t i = 0; i < spec.sequences[n].q_len; i++) {
+                for (int64_t j = 0; j < columns; j++) {
+                    data[n].mask[static_cast<size_t>(i * columns + j)] = (j / 100 + i / 50) % 3 == 0 ? 7 : 0;
+                }
+            }
+        }
+        set_thread_count(1);
+        const Result one = run(spec, data);
+        check_against_reference(spec, data, one);
+        for (const int count : {2, 5}) {
+            set_thread_count(count);
+            expect(run(spec, data) == one, spec.name() + ": steps, on " + std::to_string(count) + " threads");
+        }
+        set_thread_count(0);
+    }
+}
+
 // A row's bits do not change with the rows beside it: the same rows as part of a longer prefill.
 void row_blocks() {
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
@@ -170,6 +201,7 @@ int main() {
         threads();
         neighbours();
         storages();
+        stepped_masks();
         row_blocks();
         hidden_numbers();
     });
