@@ -91,8 +91,7 @@ private:
         float* row_max = s_.row_max + unit_.row + r;
         const vf before = load<vf>(row_max);
         const vf now = max_number(maxima_of(top) * splat(factor_), before);
-        // The reference stays while no score is far above it: what rows have summed is rarely multiplied then. As in
-        // softmax_step, nothing but hidden scores so far must not become NaN.
+        // As in softmax_step: nothing but hidden scores so far must not become NaN.
         const vf kept = kept_reference(before, now);
         const vf reference = select(kept == -kInfinity, vf{}, kept);
         store(reference_ + r, reference);
