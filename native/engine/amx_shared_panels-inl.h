@@ -8,6 +8,7 @@
 
 #include "engine/amx_products-inl.h"
 #include "engine/panels-inl.h"
+#include "engine/sparse_block.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -69,7 +70,7 @@ public:
     uint16_t* row(int c) const {
         return reinterpret_cast<uint16_t*>(s_.key_panels) + static_cast<ptrdiff_t>(c - first()) * row_size();
     }
-    ptrdiff_t row_size() const { return 2 * steps; }
+    ptrdiff_t row_size() const { return 2 * steps + kRowGap; }
     static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kAmxColumns; }
 
 private:
@@ -80,7 +81,11 @@ private:
         for (int i = k; i < k + Operand::kKeys; i++) {
             const uint16_t* from = elements<T>(rows[i]);
             uint16_t* to = row(i);
-            if (i + kSoon < kTileKeys) prefetch_to_l2(rows[i + kSoon]);
+            if (i + kSoon < kTileKeys) {
+                const char* soon = static_cast<const char*>(rows[i + kSoon]);
+#pragma GCC unroll 4
+                for (int byte = 0; byte < kBytesSoon; byte += 64) prefetch_to_l2(soon + byte);
+            }
             if (from == to) continue;
 #pragma GCC unroll 8
             for (int d = 0; d < dim_; d += 2 * kLanes) store(to + d, load<vu>(from + d));
@@ -112,7 +117,8 @@ private:
         return classify<T, true>(seen) != kOrdinary;
     }
 
-    static constexpr int kSoon = 8;  // rows from now
+    static constexpr int kSoon = 8;          // rows from now
+    static constexpr int kBytesSoon = 256;   // of a row: what follows the processor finds by itself
 
     const int dim_;
     const Scratch& s_;

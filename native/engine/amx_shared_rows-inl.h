@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows against one tile of shared keys and values, on AMX: as AmxRows, with keys as the left factor of the first
-// product. Sums of values stand in the order of the value panels until join_aside().
+// product. Sums of values are kept register by register, in the order of the value panels.
 #pragma once
 
 #include "engine/amx_shared_weights-inl.h"
@@ -30,19 +30,26 @@ protected:
     // Maxima are kept as powers of 2.
     RowState state(int r) const { return Block::state(r, kLn2); }
 
-    // Once, before a row's sums are used.
-    void join_aside(int r) {
-        float* sums = s_.out + r * ldo_;
-        for (int d = 0; d < ldo_; d += kAmxDepth) {
-            float own[kAmxDepth];
-            __builtin_memcpy(own, sums + d, sizeof own);
-            for (int i = 0; i < kAmxDepth; i += 2 * kLanes) {
-                const vf even = load<vf>(own + i / 2), odd = load<vf>(own + kAmxColumns + i / 2);
-                store(sums + d + i, interleave_low(even, odd));
-                store(sums + d + i + kLanes, interleave_high(even, odd));
+    // As in BlockRows; until the next call.
+    const float* sums(int r) {
+        const float* from = s_.out + sums_at(r);
+        for (int d = 0; d < ldo_; d += kAmxDepth, from += 2 * kAmxTile) {
+            for (int i = 0; i < kAmxColumns; i += kLanes) {
+                const vf even = load<vf>(from + i), odd = load<vf>(from + kAmxTile + i);
+                store(row_sums_ + d + 2 * i, interleave_low(even, odd));
+                store(row_sums_ + d + 2 * i + kLanes, interleave_high(even, odd));
             }
         }
-        Block::join_aside(r);
+        this->join_aside(r, row_sums_);
+        return row_sums_;
+    }
+
+    // As if the row had not seen any key.
+    void forget(int r) {
+        for (int d = 0; d < ldo_; d += kAmxColumns) {
+            __builtin_memset(s_.out + sums_at(r) + d * kGroup, 0, sizeof(float) * kAmxColumns);
+        }
+        this->forget_others(r);
     }
 
     // The packed tile for groups [group_begin, group_end).
@@ -166,10 +173,22 @@ private:
         for (int r = unit.row(); r < unit.row() + unit.rows(); r++) {
             const float rescale = s_.row_rescale[r];
             if (rescale == 1.0f) continue;
-            if (has_sums_[r / kGroup]) this->scale_sums(s_.out, r, rescale);
+            if (has_sums_[r / kGroup]) scale_registers(r, rescale);
             if (any_aside_) this->scale_sums(s_.aside, r, rescale);
         }
         if (panels_.exceptional) add_aside(unit);
+    }
+
+    // Where a row's sums begin; further ones follow kAmxTile elements apart, kAmxColumns each.
+    ptrdiff_t sums_at(int r) const {
+        return static_cast<ptrdiff_t>(r / kGroup) * kGroup * ldo_ + r % kGroup * kAmxColumns;
+    }
+
+    void scale_registers(int r, float factor) const {
+        float* sums = s_.out + sums_at(r);
+        for (int d = 0; d < ldo_ * kGroup; d += kAmxTile) {
+            for (int c = d; c < d + kAmxColumns; c += kLanes) store(sums + c, load<vf>(sums + c) * splat(factor));
+        }
     }
 
     void scale_scores(const Unit& unit, int g) const {
@@ -181,19 +200,32 @@ private:
 
     // Hides what rows do not see.
     void hide(const Unit& unit, int g) {
+        const Interval some = owner().group_seen(unit.group + g), all = owner().group_sees(unit.group + g);
+        const int from = column_of(unit, all.begin), to = column_of(unit, all.end);
+        if (some.begin == all.begin && some.end == all.end) {
+            hide_columns(unit, g, unit.begin, from);
+            hide_columns(unit, g, to, unit.end);
+        } else if (from > unit.begin || to < unit.end) {
+            hide_in_rows(unit, g, from, to);
+        }
+    }
+
+    int column_of(const Unit& unit, int64_t key) const {
+        return static_cast<int>(smaller(larger(key - panels_.key, unit.begin), unit.end));
+    }
+
+    static void hide_columns(const Unit& unit, int g, int begin, int end) {
+        for (float* x = unit.column(g, begin); x < unit.column(g, end); x += kLanes) store(x, splat(-kInfinity));
+    }
+
+    // All rows of the group see columns [all_from, all_to).
+    void hide_in_rows(const Unit& unit, int g, int all_from, int all_to) {
         alignas(64) int32_t from[kGroup], to[kGroup];
-        int all_from = unit.begin, all_to = unit.end;
         for (int i = 0; i < kGroup; i++) {
             const int r = (unit.group + g) * kGroup + i;
-            from[i] = unit.seen.begin;
-            to[i] = unit.seen.end;
-            if (owner().has_row(r)) {
-                const Interval seen = owner().seen(r);
-                from[i] = static_cast<int>(larger(seen.begin - panels_.key, unit.begin));
-                to[i] = static_cast<int>(smaller(larger(seen.end - panels_.key, unit.begin), unit.end));
-            }
-            if (from[i] > all_from) all_from = from[i];
-            if (to[i] < all_to) all_to = to[i];
+            const Interval seen = owner().has_row(r) ? owner().seen(r) : Interval{};
+            from[i] = column_of(unit, seen.begin);
+            to[i] = column_of(unit, seen.end);
         }
         const auto hide = [&](int begin, int end) {
             for (int k = begin; k < end; k++) {
@@ -204,7 +236,6 @@ private:
                 }
             }
         };
-        if (all_from > unit.end) all_from = unit.end;
         hide(unit.begin, all_from);
         hide(all_to > all_from ? all_to : all_from, unit.end);
     }
@@ -231,24 +262,52 @@ private:
         }
     }
 
+    // 32 channels of one or two groups' sums.
+    template <int kGroups>
+    struct Sums {
+        float* tiles;      // the first group's two
+        ptrdiff_t second;  // from there to the second group's
+
+        float* tile(int i) const { return tiles + i / 2 * second + i % 2 * kAmxTile; }
+        void load() const {
+            amx_load<0>(tile(0), 4 * kAmxColumns);
+            amx_load<1>(tile(1), 4 * kAmxColumns);
+            if constexpr (kGroups > 1) amx_load<2>(tile(2), 4 * kAmxColumns);
+            if constexpr (kGroups > 1) amx_load<3>(tile(3), 4 * kAmxColumns);
+        }
+        void store() const {
+            amx_store<0>(tile(0), 4 * kAmxColumns);
+            amx_store<1>(tile(1), 4 * kAmxColumns);
+            if constexpr (kGroups > 1) amx_store<2>(tile(2), 4 * kAmxColumns);
+            if constexpr (kGroups > 1) amx_store<3>(tile(3), 4 * kAmxColumns);
+        }
+        void prefetch(int i) const {
+            for (int row = 0; row < kAmxTile; row += kAmxColumns) prefetch_to_l1(tile(i) + row);
+        }
+    };
+
     template <int kGroups>
     void add_values(const Unit& unit, int c, bool fresh, Beside& beside) {
         using Block = AmxBlock<kGroups, 2>;
-        float* sums = s_.out + unit.row() * ldo_ + c;
-        fresh ? Block::zero() : Block::load(sums, ldo_);
+        const ptrdiff_t group_size = static_cast<ptrdiff_t>(kGroup) * ldo_;
+        const Sums<kGroups> sums = {s_.out + unit.group * group_size + c * kGroup, group_size};
+        const Sums<kGroups> next = {sums.tiles + 2 * kAmxTile, group_size};
+        fresh ? Block::zero() : sums.load();
         const int panel = panels_.value_panel_size();
         const float* values = s_.value_panels + static_cast<ptrdiff_t>(c / kAmxColumns) * panel;
+        int to_prefetch = c + kAmxDepth < ldo_ ? 2 * kGroups : 0;
         for (int k = unit.begin; k < unit.end; k += kAmxDepth) {
             const float* weights = unit.column(0, k);
             amx_load_once<6>(values + k / 2 * kAmxColumns, 4 * kAmxColumns);
             amx_load_once<7>(values + k / 2 * kAmxColumns + panel, 4 * kAmxColumns);
+            if (to_prefetch > 0) next.prefetch(--to_prefetch);
             for (int part = 0; part < value_products<Operand>(k); part++, weights += kAmxTile) {
                 amx_load<4>(weights, 4 * kAmxColumns);
                 if constexpr (kGroups > 1) amx_load<5>(weights + Unit::kGroupScores, 4 * kAmxColumns);
                 Block::multiply(beside);
             }
         }
-        Block::store(sums, ldo_);
+        sums.store();
     }
 
     const AmxSession session_;  // the registers while the block is computed
@@ -256,6 +315,7 @@ private:
     AmxSharedWeights weights_;
     Unit unit_[Block::kMaxGroups];
     int units_ = 0;
+    alignas(64) float row_sums_[kMaxSharedDim];
 };
 
 }  // namespace

@@ -45,10 +45,10 @@ public:
             }
             const vf largest = max_number(max_number(top[0], top[1]), max_number(top[2], top[3]));
             const vf before = load<vf>(s_.row_max + unit.row() + r);
-            const vf now = max_number(largest * splat(factor), before);
+            const vf kept = kept_reference(before, max_number(largest * splat(factor), before));
             // As in softmax_step: nothing but hidden scores so far must not become NaN.
-            const vf reference = select(now == -kInfinity, vf{}, now);
-            store(s_.row_max + unit.row() + r, now);
+            const vf reference = select(kept == -kInfinity, vf{}, kept);
+            store(s_.row_max + unit.row() + r, kept);
             store(reference_ + r, reference);
             store(factor_ + r, splat(factor));
             const vi is_large = (as_int(reference) & 0x7fffffff) > kLargestFused;

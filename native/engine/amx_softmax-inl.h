@@ -74,6 +74,14 @@ inline vu pair_of(vu first, vu second) { return (first >> 16) | (second & 0xffff
 inline vu rounded(vf x) { return reinterpret_cast<vu>(x) + 0x8000u; }  // a NaN may vanish, but not its row's sum
 inline vf upper(vu x) { return reinterpret_cast<vf>(x & 0xffff0000u); }
 
+// In powers of 2. A million of the largest values (exceptional-inl.h) whose weights are larger by so much do not
+// overflow.
+constexpr float kReferenceLag = 4.0f;
+
+// What rows count their scores from, when the largest so far are `now` and it was `before`: it stays while no score is
+// far above it, so that what rows have summed is rarely multiplied.
+inline vf kept_reference(vf before, vf now) { return select(now <= before + kReferenceLag, before, now); }
+
 struct ScoreRow {
     float* scores;
     vf factor, reference, scale, sum;

@@ -79,9 +79,6 @@ public:
 private:
     static constexpr int kStep = 64;  // columns of two rows; about as long as four multiplications
     static constexpr bool kExact = Operand::kParts > 1;
-    // In powers of 2. A million of the largest values (exceptional-inl.h) whose weights are larger by so much do not
-    // overflow.
-    static constexpr float kReferenceLag = 4.0f;
     static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
 
     // Of kLanes rows; leaves in s_.row_rescale what the rows' sums so far must be multiplied by.
@@ -94,9 +91,8 @@ private:
         float* row_max = s_.row_max + unit_.row + r;
         const vf before = load<vf>(row_max);
         const vf now = max_number(maxima_of(top) * splat(factor_), before);
-        // The reference stays while no score is far above it: what rows have summed is rarely multiplied then. As in
-        // softmax_step, nothing but hidden scores so far must not become NaN.
-        const vf kept = select(now <= before + kReferenceLag, before, now);
+        // As in softmax_step: nothing but hidden scores so far must not become NaN.
+        const vf kept = kept_reference(before, now);
         const vf reference = select(kept == -kInfinity, vf{}, kept);
         store(reference_ + r, reference);
         store(row_factor_ + r, splat(factor_));

@@ -47,6 +47,10 @@ protected:
     // As if the row had not seen any key.
     void forget(int r) {
         __builtin_memset(s_.out + r * ldo_, 0, sizeof(float) * ldo_);
+        forget_others(r);
+    }
+    // All but its sums.
+    void forget_others(int r) {
         forget_state(r);
         if (any_aside_) __builtin_memset(s_.aside + r * ldo_, 0, sizeof(float) * ldo_);
     }
@@ -93,12 +97,18 @@ protected:
                          s_.value_originals, probability, sums + r * ldo_);
     }
 
+    // A row's sums, in the order of channels. Once for each row, at its end.
+    const float* sums(int r) {
+        float* out = s_.out + r * ldo_;
+        join_aside(r, out);
+        return out;
+    }
+
     // Adds to a row's sums what was kept apart from them.
-    void join_aside(int r) {
+    void join_aside(int r, float* sums) const {
         if (!any_aside_) return;
-        for (int i = r * ldo_; i < (r + 1) * ldo_; i += kLanes) {
-            store(s_.out + i, load<vf>(s_.out + i) + load<vf>(s_.aside + i));
-        }
+        const float* aside = s_.aside + r * ldo_;
+        for (int d = 0; d < ldo_; d += kLanes) store(sums + d, load<vf>(sums + d) + load<vf>(aside + d));
     }
 
     // The instructions that multiply bf16 take subnormal accumulators for 0: what may be subnormal is summed here.

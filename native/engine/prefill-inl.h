@@ -38,8 +38,7 @@ public:
         this->end();
         for (int r = 0; r < rows_; r++) {
             if (kPaired && is_extreme(r)) continue;
-            this->join_aside(r);
-            finish_row(b_, 0, row(r), s_.out + r * this->ldo_, this->state(r));
+            finish_row(b_, 0, row(r), this->sums(r), this->state(r));
         }
         if constexpr (kPaired) compute_extreme_rows();
     }

@@ -73,10 +73,10 @@ private:
         return tile_.is_compressed ? visible_compressed_columns(sb_, token) : visible_original_columns(sb_, token);
     }
     Interval seen(int r) const { return columns(token(r)); }
-    Interval group_seen(int g) const {
-        const int64_t last = smaller(token((g + 1) * kGroup - 1), sb_.token_end - 1);
-        return {columns(token(g * kGroup)).begin, columns(last).end};
-    }
+    int64_t last_token(int g) const { return smaller(token((g + 1) * kGroup - 1), sb_.token_end - 1); }
+    Interval group_seen(int g) const { return {columns(token(g * kGroup)).begin, columns(last_token(g)).end}; }
+    // What all rows of a group see.
+    Interval group_sees(int g) const { return {columns(last_token(g)).begin, columns(token(g * kGroup)).end}; }
 
     static bool is_masked(int) { return false; }
     void adjust_scores(int r, Interval seen, int begin, int end, float* scores) const {
@@ -99,12 +99,13 @@ private:
         if constexpr (kIsShared<Operand>) {
             panels_.pack(tile_.rows, s_.value_rows, [&](int begin, int end) {
                 if (!sb_.packed) return;
-                unpack_rows(codes, end - begin, tile_.end - begin, tile_.rows + begin, panels_.row(begin));
+                unpack_rows(codes, end - begin, tile_.end - begin, tile_.rows + begin, panels_.row(begin),
+                            panels_.row_size());
             });
             this->visit(first, last);
         } else {
             const int count = tile_.end - tile_.begin;
-            if (sb_.packed) unpack_rows(codes, count, count, tile_.rows + tile_.begin, ss_.unpacked);
+            if (sb_.packed) unpack_rows(codes, count, count, tile_.rows + tile_.begin, ss_.unpacked, b_.dim);
             __builtin_memcpy(s_.value_rows, tile_.rows, sizeof *tile_.rows * kTileKeys);
             panels_.pack(tile_.rows, s_.value_rows);
             Ahead ahead;
@@ -129,8 +130,7 @@ private:
     float* total(int r) const { return ss_.total + static_cast<ptrdiff_t>(r) * b_.dim_v; }
 
     void put_away(int r) {
-        const float* part = s_.out + r * this->ldo_;
-        this->join_aside(r);
+        const float* part = this->sums(r);
         if (is_cut_[r]) {
             combine_parts(total(r), ss_.total_state[r], part, this->state(r), b_.dim_v);
         } else {
@@ -146,14 +146,13 @@ private:
             put_away(r);
             finish_sparse_row(r, total(r), ss_.total_state[r]);
         } else {
-            this->join_aside(r);
-            finish_sparse_row(r, s_.out + r * this->ldo_, this->state(r));
+            finish_sparse_row(r, this->sums(r), this->state(r));
         }
     }
 
-    // Results of many tokens are more than caches would keep until they are used.
     void finish_sparse_row(int r, const float* sums, const RowState& state) const {
-        if (tokens() > 1 && finish_row_past_caches<T>(b_, row(r), sums, state)) return;
+        if (tokens() > 1 && finish_whole_row<T, true>(b_, row(r), sums, state)) return;
+        if (finish_whole_row<T, false>(b_, row(r), sums, state)) return;
         finish_row(b_, 0, row(r), sums, state);
     }
 

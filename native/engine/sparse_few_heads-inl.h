@@ -95,7 +95,7 @@ private:
         for (int k = tile.begin; k < tile.end; k = round_down(k, kChunk) + kChunk) {
             const int stop = round_down(k, kChunk) + kChunk;
             const int end = stop < tile.end ? stop : tile.end;
-            if (b_.packed) unpack_rows(codes, end - k, tile.end - k, tile.rows + k, ss_.unpacked);
+            if (b_.packed) unpack_rows(codes, end - k, tile.end - k, tile.rows + k, ss_.unpacked, dim_);
             add_rows(tile.rows + k, k % kChunk, end - k);
         }
     }

@@ -10,13 +10,13 @@
 namespace acl_attn::engine {
 namespace {
 
-// Unpacks rows[0 .. count) into `memory`, one after another, and points to these instead. Rows up to `known` may be
+// Unpacks rows[0 .. count) into `memory`, `stride` numbers apart, and points to these instead. Rows up to `known` may be
 // brought close.
-inline void unpack_rows(Dtype codes, int count, int known, const void** rows, uint16_t* memory) {
+inline void unpack_rows(Dtype codes, int count, int known, const void** rows, uint16_t* memory, ptrdiff_t stride) {
     constexpr formats::PackedRowLayout layout = formats::kPackedRow;
     constexpr int kBurst = 16;
     constexpr int kSoon = 3;  // rows from now: what unpacks one fills the processor's window
-    for (int i = 0; i < count; i++, memory += layout.scaled + formats::kPackedRope) {
+    for (int i = 0; i < count; i++, memory += stride) {
         const uint8_t* row = static_cast<const uint8_t*>(rows[i]);
         if (i % kBurst == 0) {
             for (int next = i + kBurst; next < i + 2 * kBurst && next < known; next++) prefetch_to_l2(rows[next]);
