@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The products of decode: keys and values go through registers once, as dot products and scaled sums for all rows of
-// the block, without packing. The work is bound by memory, so all arithmetic is fp32. Stored codes are taken as they
-// are: to write them down as fp32 first took almost as long as the products.
+// the block, without packing, in fp32. Stored codes are taken as they are: to write them down as fp32 first took almost
+// as long as the products. What is faster than fp32 on some instruction sets is in the other files of this name.
 #pragma once
 
 #include "engine/gemm-inl.h"
