@@ -27,7 +27,7 @@ from pathlib import Path
 from ._installation import Installation, find_installation
 from ._lib import INSTALLED, Attempt, Symbol, bind, get_library, lib, open_library, symbols
 from ._probe import Probe, probe
-from .profiles import wrong_choice
+from .profiles import profile_of_chip, wrong_choice
 
 __all__ = [
     "CANN",
@@ -56,6 +56,9 @@ NAMES = ("host", "sim", "npu", "cann")
 
 # Each names a library to take instead of the bundled one.
 _VARIABLES = {HOST: "ACL_ATTN_LIBRARY", SIM: "ACL_ATTN_SIM_LIBRARY", NPU: "ACL_ATTN_NPU_LIBRARY"}
+
+# Of AI cores, by the profile of a chip: each has kernels of its own.
+_GENERATIONS = {"ascend950": "3510", "ascend910b": "2201", "ascend910_93": "2201"}
 
 # Functions of ours about objects and calls: those of the target that has them, where it offers such.
 _ABOUT_CALLS = frozenset({
@@ -261,11 +264,12 @@ def _lacks_kernels(library: Path, soc_name: str) -> str:
     """Say what target npu lacks of this package: its library, or kernels for the chip, which that one finds itself."""
     if not library.exists():
         return f"{library} is not there: this package was built without it"
+    file = f"libacl_attn_npu_{_GENERATIONS.get(profile_of_chip(soc_name), '*')}.so"  # any, for a chip that is not known
     folders = [library.parent / NAMES[NPU] / soc_name, library.parent]
-    if any(path for folder in folders for path in folder.glob("libacl_attn_npu_*.so")):
+    if any(path for folder in folders for path in folder.glob(file)):
         return ""
     looked = " and ".join(map(str, folders))
-    return f"no kernels for {soc_name} (libacl_attn_npu_*.so) in {looked}: CANN's compiler has to build them"
+    return f"no kernels for {soc_name} ({file}) in {looked}: CANN's compiler has to build them"
 
 
 def _load_with_cann(number: int) -> Target:

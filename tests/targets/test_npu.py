@@ -131,7 +131,7 @@ def test_where_the_library_and_its_kernels_are_looked_for(standin: StandIn, tmp_
     said = run(standin, program, ACL_ATTN_NPU_LIBRARY="/nowhere/libacl_attn_npu.so")
     assert said == "/nowhere/libacl_attn_npu.so is not there: this package was built without it"
     bundled = standin.run(program, "split")
-    assert "no kernels for Ascend910B3 (libacl_attn_npu_*.so) in " in bundled
+    assert "no kernels for Ascend910B3 (libacl_attn_npu_2201.so) in " in bundled
     assert bundled.endswith("CANN's compiler has to build them")
 
     # Prebuilt ones have a folder for each chip.
@@ -146,7 +146,14 @@ acl_attn.use("npu")
 close(acl_attn.attention(*operands()), expected)
 """
     run(standin, program, ACL_ATTN_NPU_LIBRARY=str(library))
+
+    # Those of the other generation do not count.
+    shutil.copy(tree / "libacl_attn_npu_2201.so", tmp_path)
+    program = "print(acl_attn.targets()['npu'].problem)"
+    chip = {"ACL_ATTN_NPU_LIBRARY": str(library), "STANDIN_SOC": "Ascend950PR_9599"}
+    assert "no kernels for Ascend950PR_9599 (libacl_attn_npu_3510.so) in " in run(standin, program, **chip)
+    (tmp_path / "libacl_attn_npu_3510.so").touch()
     program = "acl_attn.use('npu'); print(refused(lambda: acl_attn.attention(*operands())))"
-    shutil.copy(tree / "libacl_attn_npu_2201.so", tmp_path / "libacl_attn_npu_1001.so")
-    said = run(standin, program, ACL_ATTN_NPU_LIBRARY=str(library), STANDIN_SOC="Ascend950PR_9599")
+    said = run(standin, program, **chip)
     assert "libacl_attn_npu_3510.so: cannot open shared object file" in said
+    assert "libacl_attn_npu_3510.so: file too short" in said
