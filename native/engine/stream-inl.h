@@ -84,7 +84,7 @@ struct StreamRows {
     }
 };
 
-// scores[r][k] = scale * query[r] . keys[k] for kRows rows. The keys are taken as `Piece`s, whose order the queries have.
+// scores[r][k] = scale * query[r] . keys[k] for kRows rows. Queries have the order of `Piece`, as which keys are taken.
 template <class T, int kRows, class Piece = Stretch<T>>
 __attribute__((noinline)) void dot_all_keys(const float* query, ptrdiff_t ldq, int dim, const StreamRows& keys,
                                             float scale, float* scores, ptrdiff_t lds) {
