@@ -74,11 +74,12 @@ CpuFeatures detect() {
     found.avx2 = avx2 && fma && f16c;
     found.avx512 = found.avx2 && f && dq && bw && vl;
     found.avx512_vnni = found.avx512 && vnni;
-    found.avx512_bf16 = found.avx512_vnni && bf16;
+    // One generation has bf16 without permutations of bytes; fp32 is faster there anyway.
+    found.avx512_bf16 = found.avx512_vnni && bf16 && vbmi;
     // Intel's cores start one VDPBF16PS every two cycles, half the multiply-adds of two fp32 FMA units (measured);
     // AMD's start as many as FMAs, twice the multiply-adds.
     found.fast_bf16_dot = found.avx512_bf16 && !is_intel();
-    found.amx = found.avx512_bf16 && vbmi && amx_bf16 && amx_int8;
+    found.amx = found.avx512_bf16 && amx_bf16 && amx_int8;
     return found;
 }
 #else

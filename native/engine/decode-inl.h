@@ -305,6 +305,15 @@ inline RowBlock single_row(const RowBlock& block, int kv_head, int64_t row) {
     return single;
 }
 
+// One row by itself, in fp32 on any instruction set, and with all care.
+template <class T>
+inline void decode_carefully(const RowBlock& block, int kv_head, int64_t row, const Scratch& scratch) {
+    const RowBlock single = single_row(block, kv_head, row);
+    Decode<T, StreamProducts<T>> again(single, scratch, true);
+    again.accumulate();
+    finish_row(block, kv_head, row, again.out(0), again.state(0));
+}
+
 template <class T>
 void decode(const RowBlock& block, const Scratch& scratch) {
     using Careful = std::conditional_t<is_code<T>, F32, T>;
@@ -322,12 +331,7 @@ void decode(const RowBlock& block, const Scratch& scratch) {
     }
     // Again by itself, so that the others keep the bits they would have without it.
     for (int i = 0; i < block.kv_heads * rows; i++) {
-        if ((suspects >> i & 1) == 0) continue;
-        const int64_t row = block.row_begin + i % rows;
-        const RowBlock single = single_row(block, i / rows, row);
-        Decode<Careful, StreamProducts<Careful>> again(single, scratch, true);
-        again.accumulate();
-        finish_row(block, i / rows, row, again.out(0), again.state(0));
+        if ((suspects >> i & 1) != 0) decode_carefully<Careful>(block, i / rows, block.row_begin + i % rows, scratch);
     }
 }
 

@@ -156,7 +156,7 @@ struct Scratch {
     float* key_scales;                 // [2][padded dim] scales and offsets of one token, for dequantised rows, or
                                        // [kStreamKeys] scales of a tile's tokens; else null
     float* value_scales;               // [2][padded dim_v], likewise
-    // decode in tiles only, see amx_stream-inl.h
+    // decode in tiles only, see amx_stream-inl.h; query_tiles also in digits, see digit_stream-inl.h
     void* query_tiles;                 // [block of rows][step], each followed by its rows' weights
     void* key_tiles;                   // [kStreamKeys] keys
     void* value_tiles;                 // [2][kStreamKeys] values

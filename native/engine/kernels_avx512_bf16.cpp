@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for AVX-512 with the dot product of bf16 pairs.
+// Kernels for AVX-512 with the dot products of bf16 pairs and of bytes.
+#include "engine/digit_stream-inl.h"
+#include "engine/float8_stream-inl.h"
 #include "engine/pair_stream-inl.h"
 
 #include "engine/kernels-inl.h"

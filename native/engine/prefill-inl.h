@@ -126,11 +126,7 @@ private:
 
     void compute_extreme_rows() {
         for (int r = 0; r < rows_; r++) {
-            if (!is_extreme(r)) continue;
-            const RowBlock single = single_row(b_, 0, row(r));
-            Decode<T> again(single, s_, true);
-            again.accumulate();
-            finish_row(b_, 0, row(r), again.out(0), again.state(0));
+            if (is_extreme(r)) decode_carefully<T>(b_, 0, row(r), s_);
         }
     }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The products of decode: keys and values go through registers once, as dot products and scaled sums for all rows of
-// the block, without packing. The work is bound by memory, so all arithmetic is fp32. Stored codes are taken as they
-// are: to write them down as fp32 first took almost as long as the products.
+// the block, without packing, in fp32. Stored codes are taken as they are: to write them down as fp32 first took almost
+// as long as the products. What is faster than fp32 on some instruction sets is in the other files of this name.
 #pragma once
 
 #include "engine/gemm-inl.h"
@@ -84,7 +84,7 @@ struct StreamRows {
     }
 };
 
-// scores[r][k] = scale * query[r] . keys[k] for kRows rows. The keys are taken as `Piece`s, whose order the queries have.
+// scores[r][k] = scale * query[r] . keys[k] for kRows rows. Queries have the order of `Piece`, as which keys are taken.
 template <class T, int kRows, class Piece = Stretch<T>>
 __attribute__((noinline)) void dot_all_keys(const float* query, ptrdiff_t ldq, int dim, const StreamRows& keys,
                                             float scale, float* scores, ptrdiff_t lds) {
