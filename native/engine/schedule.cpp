@@ -28,15 +28,15 @@ struct Shape {
     bool is_decode;
 };
 
-Shape shape_of(const Problem& problem, const Sequence& s) {
+Shape shape_of(const Problem& problem, const Sequence& s, int stream_rows) {
     const int32_t group = problem.heads / problem.kv_heads;
     const int64_t rows = s.q_len * group;
-    return {group, rows, rows <= kStreamRows && problem.full_quant.kind == FullQuant::Kind::none};
+    return {group, rows, rows <= stream_rows && problem.full_quant.kind == FullQuant::Kind::none};
 }
 
 // Scores of a sequence's one KV head, about.
 int64_t cost(const Problem& problem, const Sequence& s) {
-    const Shape shape = shape_of(problem, s);
+    const Shape shape = shape_of(problem, s, 0);
     if (shape.rows == 0) return 0;
     const int64_t first = count(visible(s, shape.group, 0, 1));
     const int64_t last = count(visible(s, shape.group, shape.rows - 1, shape.rows));
@@ -44,11 +44,11 @@ int64_t cost(const Problem& problem, const Sequence& s) {
     return (first + 2 * middle + last) * shape.rows / 4 + 1;
 }
 
-int32_t choose_block_rows(const Problem& problem, int threads, int most) {
+int32_t choose_block_rows(const Problem& problem, int threads, int most, int stream_rows) {
     for (int32_t rows = most; rows > kSmallestBlock; rows /= 2) {
         int64_t items = 0;
         for (const Sequence& s : problem.sequences) {
-            const Shape shape = shape_of(problem, s);
+            const Shape shape = shape_of(problem, s, stream_rows);
             if (!shape.is_decode) items += (shape.rows + rows - 1) / rows * problem.kv_heads;
         }
         const int64_t enough = rows > kMaxBlockRows ? kLargeItemsPerThread : kItemsPerThread;
@@ -59,7 +59,7 @@ int32_t choose_block_rows(const Problem& problem, int threads, int most) {
 
 // KV heads that a decode item takes together. Where a token's heads lie side by side that reads memory in its order and
 // touches each page once, not once for each head.
-int32_t choose_decode_heads(const Problem& problem, int threads) {
+int32_t choose_decode_heads(const Problem& problem, int threads, int stream_rows) {
     const auto lies_beside = [](int64_t head_stride, const KvLayout& layout, int32_t dim) {
         return head_stride == dim && layout.chunk >= dim;
     };
@@ -67,7 +67,7 @@ int32_t choose_decode_heads(const Problem& problem, int threads) {
     if (problem.rope_dim > 0 || problem.prefix_len > 0 || (is_quantised(problem) && !takes_codes(problem))) return 1;
     int64_t splits = 0, rows = 1;
     for (const Sequence& s : problem.sequences) {
-        const Shape shape = shape_of(problem, s);
+        const Shape shape = shape_of(problem, s, stream_rows);
         if (!shape.is_decode || shape.rows == 0) continue;
         if (!lies_beside(s.key_head_stride, problem.key, problem.dim) ||
             !lies_beside(s.value_head_stride, problem.value, problem.dim_v)) {
@@ -83,8 +83,9 @@ int32_t choose_decode_heads(const Problem& problem, int threads) {
 
 class Builder {
 public:
-    Builder(const Problem& problem, Schedule& schedule, int threads, int group)
-        : p_(problem), out_(schedule), row_group_(group), decode_heads_(choose_decode_heads(problem, threads)) {}
+    Builder(const Problem& problem, Schedule& schedule, int threads, int group, int stream_rows)
+        : p_(problem), out_(schedule), row_group_(group), stream_rows_(stream_rows),
+          decode_heads_(choose_decode_heads(problem, threads, stream_rows)) {}
 
     void add_rows(int32_t sequence, int32_t kv_head, int32_t kv_heads, int64_t row_begin, int64_t row_end,
                   const Shape& shape) {
@@ -126,7 +127,7 @@ public:
     }
 
     void add_sequence(int32_t sequence) {
-        const Shape shape = shape_of(p_, p_.sequences[static_cast<size_t>(sequence)]);
+        const Shape shape = shape_of(p_, p_.sequences[static_cast<size_t>(sequence)], stream_rows_);
         if (shape.rows == 0) return;
         if (shape.is_decode) {
             out_.decode_rows = std::max(out_.decode_rows, static_cast<int32_t>(decode_heads_ * shape.rows));
@@ -156,6 +157,7 @@ private:
     const Problem& p_;
     Schedule& out_;
     const int64_t row_group_;
+    const int stream_rows_;
     const int32_t decode_heads_;
 };
 
@@ -174,7 +176,7 @@ int worthwhile_threads(const Problem& problem, int threads) {
 
 int64_t tiles_of(const Sequence& s) { return (s.kv_len + kTileKeys - 1) / kTileKeys; }
 
-Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows) {
+Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows, int stream_rows) {
     Schedule schedule;
     std::vector<int32_t> order(problem.sequences.size());
     std::iota(order.begin(), order.end(), 0);
@@ -189,14 +191,15 @@ Schedule make_schedule(const Problem& problem, int threads, int group, int block
         }
     }
     for (const Sequence& s : problem.sequences) {
-        if (!shape_of(problem, s).is_decode) schedule.block_rows = choose_block_rows(problem, threads, block_rows);
-        if (schedule.block_rows != 0) break;
+        if (shape_of(problem, s, stream_rows).is_decode) continue;
+        schedule.block_rows = choose_block_rows(problem, threads, block_rows, stream_rows);
+        break;
     }
-    Builder builder(problem, schedule, threads, group);
+    Builder builder(problem, schedule, threads, group, stream_rows);
     for (const int32_t sequence : order) builder.add_sequence(sequence);
     if (problem.has_mask && schedule.block_rows > 0) {
         for (const Sequence& s : problem.sequences) {
-            const Shape shape = shape_of(problem, s);
+            const Shape shape = shape_of(problem, s, stream_rows);
             schedule.tile_masks.push_back(schedule.tile_mask_bytes);
             if (!shape.is_decode) schedule.tile_mask_bytes += (shape.rows + group - 1) / group * tiles_of(s);
         }

@@ -56,7 +56,7 @@ int worthwhile_threads(const Problem& problem, int threads);
 int64_t tiles_of(const Sequence& sequence);
 
 // The items depend on `threads` only in how many rows they take together, which does not change a result. `group`: rows
-// that are computed together; `block_rows`: most of an item.
-Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows);
+// that prefill computes together; `block_rows`: most of an item; `stream_rows`: of one KV head that decode takes.
+Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows, int stream_rows);
 
 }  // namespace acl_attn::engine
