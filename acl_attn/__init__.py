@@ -48,9 +48,10 @@ from .ops.sparse_flash_mla import sparse_flash_mla, sparse_flash_mla_metadata
 from .ops.sparse_plan import SparsePlan
 from .report import Problem, Report
 from .selection import TargetInfo, targets, use
+from .spec import Spec
 from .stored import StoredCall, load_call, save_call
 from .streams import Event, Stream
-from .tensor import Spec, Tensor
+from .tensor import Tensor
 
 __all__ = [
     "LSE",

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The acl_attn authors
 # SPDX-License-Identifier: Apache-2.0
 # The generated extension: its functions are those of the C headers, which say more than types here could.
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 class ffi:
     CData: TypeAlias = Any
@@ -16,7 +16,11 @@ class ffi:
     def typeof(cdata: Any) -> Any: ...
     @staticmethod
     def string(cdata: Any, maxlen: int = ...) -> bytes: ...
+    @overload
     @staticmethod
-    def from_buffer(python_buffer: Any, require_writable: bool = ...) -> Any: ...
+    def from_buffer(python_buffer: Any, /) -> Any: ...
+    @overload
+    @staticmethod
+    def from_buffer(cdecl: Any, python_buffer: Any, require_writable: bool = ...) -> Any: ...
 
 lib: Any

@@ -36,7 +36,7 @@ def add_sim_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     sim.add_argument(
         "call", help=f"a call stored by acl_attn.save_call, with arrays (.npz), or one of {', '.join(SCENARIOS)}"
     )
-    sim.add_argument("--chip", choices=_CHIPS, default="910b", help="the chip to count for; default: 910b")
+    sim.add_argument("--chip", choices=_CHIPS, default="950", help="the chip to count for; default: 950")
     sim.add_argument("--compute", action="store_true", help="compute too, instead of only counting; slow")
     sim.add_argument("--trace", type=Path, metavar="FILE", help="write one core's timeline for Perfetto or Chrome")
     sim.add_argument("--core", type=int, default=0, help="the core that --trace is about; default: 0")

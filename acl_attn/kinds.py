@@ -16,7 +16,7 @@ from .dtypes import as_dtype, elements_per_item
 from .errors import invalid
 from .layouts import LAYOUT_NAMES, find_layout
 from .ops.features import KvQuant, Rope
-from .tensor import Spec
+from .spec import Spec
 from .values import integer
 
 __all__ = ["Kind", "allowed_block_sizes", "allowed_head_dims", "allowed_layouts", "supports"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .errors import invalid
 
-__all__ = ["LAYOUT_NAMES", "Geometry", "Layout", "cache_geometry", "find_layout"]
+__all__ = ["LAYOUT_NAMES", "Geometry", "Layout", "cache_geometry", "check_heads", "find_layout"]
 
 
 class Geometry(NamedTuple):
@@ -98,6 +98,12 @@ def find_layout(name: object, parameter: str) -> Layout:
     if layout is None:
         raise invalid(parameter, f"one of {', '.join(_LAYOUTS)}", repr(name), rule="COM-S-03")
     return layout
+
+
+def check_heads(heads: int, query: Geometry, shape: tuple[int, ...]) -> None:
+    """Refuse a number of heads that query's shape contradicts. The operator would blame the output made for it."""
+    if 0 < heads != query.heads:
+        raise invalid("query", f"{heads} heads (num_heads)", f"{query.heads} in shape {shape}", rule="COM-C-03")
 
 
 def cache_geometry(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .errors import invalid, type_name, wrong_type
+from .errors import invalid, wrong_type
 from .values import integer, integers
 
 __all__ = ["Lengths", "LengthsLike", "as_lengths", "packed_lengths"]
@@ -60,12 +60,12 @@ class Lengths:
         return known
 
     @classmethod
-    def from_lengths(cls, lengths: Iterable[int]) -> Lengths:
+    def from_lengths(cls, lengths: Sequence[int] | npt.NDArray[Any]) -> Lengths:
         """Take plain lengths, one a sequence.
 
         Parameters
         ----------
-        lengths : iterable of int
+        lengths : sequence of int
             Tokens of each sequence.
 
         Returns
@@ -76,12 +76,12 @@ class Lengths:
         return cls(_integers(lengths, "lengths"))
 
     @classmethod
-    def from_cu_seqlens(cls, cu_seqlens: Iterable[int]) -> Lengths:
+    def from_cu_seqlens(cls, cu_seqlens: Sequence[int] | npt.NDArray[Any]) -> Lengths:
         """Take running totals that begin with 0, one entry more than there are sequences.
 
         Parameters
         ----------
-        cu_seqlens : iterable of int
+        cu_seqlens : sequence of int
             ``[0, n0, n0 + n1, ...]``.
 
         Returns
@@ -202,7 +202,7 @@ def packed_lengths(value: LengthsLike | None, tokens: int, parameter: str, tenso
         if value <= 0 or tokens % value:
             raise invalid(parameter, f"a length that divides {tensor}'s {tokens} tokens", value)
         return Lengths((int(value),) * (tokens // int(value)))
-    lengths = value if isinstance(value, Lengths) else Lengths.from_lengths(_sequence(value, parameter))
+    lengths = value if isinstance(value, Lengths) else Lengths(_integers(value, parameter))
     if lengths.total != tokens:
         total, plain = lengths.total, lengths.per_sequence
         fix = f"pass {tensor}[:{total}], or append {tokens - total} for a padding sequence" if total < tokens else ""
@@ -211,12 +211,6 @@ def packed_lengths(value: LengthsLike | None, tokens: int, parameter: str, tenso
             fix += ", use Lengths.from_cu_seqlens(...)" if plain[0] == 0 else ""
         raise invalid(parameter, f"lengths that sum to {tensor}'s {tokens} tokens", total, fix)
     return lengths
-
-
-def _sequence(value: Any, parameter: str) -> Any:
-    if not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, (str, bytes)):
-        raise wrong_type(parameter, "an int, a sequence of int or a Lengths", type_name(value))
-    return value
 
 
 def _first_negative(lengths: tuple[int, ...]) -> int:
@@ -228,6 +222,4 @@ def _integers(values: Any, parameter: str) -> tuple[int, ...]:
         if values.dtype.kind not in "iu" or values.ndim != 1:
             raise wrong_type(parameter, "integers along one axis", f"{values.dtype} of shape {values.shape}")
         values = values.tolist()
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise wrong_type(parameter, "an int, a sequence of int or a Lengths", type_name(values))
-    return integers(values, parameter)
+    return integers(values, parameter, "an int, a sequence of int or a Lengths")

@@ -17,13 +17,13 @@ from ._inflight import Keeping
 from ._lib import ffi, lib, selected
 from ._process import regain_device
 from ._targets import CANN, HOST, current_target, target_number
+from .addresses import placeholder_address
 from .device import profile_of
 from .errors import AclAttnError, check, error, recent_message
 from .handle_set import HandleSet
 from .memory import Buffer, WorkspaceCache, pointer_of
 from .prepared import Call, Slot, destroy_executor, phase_one, places_of
 from .staging import Placement, StagedHandles, set_addresses
-from .tensor import placeholder_address
 
 __all__ = ["PlacedPrepared", "check_by_host", "new_buffer", "run_placed"]
 

@@ -22,6 +22,7 @@ from ._inflight import Keeping
 from ._lib import ffi, lib
 from ._process import borrowed_device, is_current, on_device, regain_device, reset_after_fork, use_device
 from ._targets import NAMES, OWN_MEMORY, has_own_memory, target_number
+from .addresses import pointer_as_planned
 from .errors import AclAttnError, ClosedError, described, error, invalid
 from .handle_set import HandleSet, Outline
 from .memory import Buffer, WorkspaceCache, pointer_of, workspace_of_stream
@@ -29,7 +30,7 @@ from .placed import PlacedPrepared, new_buffer, run_placed
 from .prepared import Call, Kept, Operator, Prepared, Slot, max_workspace, phase_one
 from .staging import is_programs
 from .streams import StreamLike, device_of, stream_pointer
-from .tensor import ArrayLike, Tensor, as_tensor, check_device, pointer_as_planned
+from .tensor import ArrayLike, Tensor, as_tensor, check_device
 
 __all__ = ["Named", "OperatorPlan", "kept", "run_kept", "run_once", "workspace_cache"]
 
@@ -107,7 +108,9 @@ def run_once(call: Call, stream: StreamLike | None, device: int | None = None) -
 def run_kept(prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], device: int | None) -> Failed:
     """Run with these addresses and wait; the executor is the caller's for that long."""
     workspace = workspace_cache.borrow(prepared.workspace_bytes)
-    failed = _run_now(prepared, call, addresses, _start_of(workspace), device)
+    start, size = _start_of(workspace), prepared.workspace_bytes
+    status = prepared.run(addresses, start, size)
+    failed = _run_again(status, prepared, call, addresses, start, device) if status else []
     workspace_cache.give_back(workspace)
     return failed
 
@@ -116,17 +119,15 @@ def _start_of(workspace: Buffer | None) -> ffi.CData:
     return ffi.NULL if workspace is None else pointer_of(workspace)
 
 
-def _run_now(
-    prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], workspace: ffi.CData, device: int | None
-) -> Failed:
-    size = prepared.workspace_bytes
-    status = prepared.run(addresses, workspace, size)
-    if not status:
-        return []
+def _run_again(
+    status: int, prepared: Prepared, call: Call | Named, addresses: list[ffi.CData], workspace: ffi.CData,
+    device: int | None,
+) -> Failed:  # fmt: skip
+    """Read the error of a run, and repeat the run if all that it lacked was a context, which others may take away."""
     failed = [error(status, call.operator.name, call.parameter_names)]
     if not regain_device(device):
         return failed
-    status = prepared.run(addresses, workspace, size)
+    status = prepared.run(addresses, workspace, prepared.workspace_bytes)
     return [error(status, call.operator.name, call.parameter_names)] if status else []
 
 
@@ -184,7 +185,7 @@ class OperatorPlan(Closing):
         self._call = call
         self._slots = tuple(slots)
         self._lock = threading.Lock()
-        self._workspace: Buffer | None = None
+        self._scratch, self._scratch_bytes = ffi.NULL, 0  # own workspace: the pointer keeps it
         self._arena: Buffer | None = None
         self._prepared = self._prepare(call)
         reset_after_fork(self)
@@ -237,7 +238,8 @@ class OperatorPlan(Closing):
     def close(self) -> None:
         """Release the plan. Runs in flight end normally. May be repeated."""
         with self._lock:
-            prepared, self._prepared, self._workspace, self._arena = self._prepared, None, None, None
+            prepared, self._prepared, self._arena = self._prepared, None, None
+            self._scratch_bytes, self._scratch = 0, ffi.NULL  # in this order: a signal may come in between
         if prepared is not None:
             prepared.finalizer()
 
@@ -273,7 +275,8 @@ class OperatorPlan(Closing):
             prepared = self._prepared or self._live()
             size = prepared.workspace_bytes
             scratch = self._own_workspace(size) if workspace is None else _foreign_workspace(workspace, size, device)
-            failed = _run_now(prepared, self._call, pointers, scratch, device)
+            status = prepared.run(pointers, scratch, size)
+            failed = _run_again(status, prepared, self._call, pointers, scratch, device) if status else []
         if failed:
             raise failed.pop()
         return None
@@ -331,12 +334,9 @@ class OperatorPlan(Closing):
             raise invalid("stream", f"a stream of target {expected!r}, as the plan's", f"one of {got!r}")
 
     def _own_workspace(self, size: int) -> ffi.CData:
-        own = self._workspace
-        if own is None or own.nbytes < size:
-            if size == 0:
-                return ffi.NULL
-            self._workspace = own = Buffer(size)
-        return pointer_of(own)
+        if self._scratch_bytes < size:
+            self._scratch, self._scratch_bytes = pointer_of(Buffer(size)), size
+        return self._scratch
 
 
 def _foreign_workspace(workspace: ArrayLike, size: int, device: int) -> ffi.CData:

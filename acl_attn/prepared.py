@@ -30,6 +30,10 @@ __all__ = [
     "places_of",
 ]
 
+# On the path of every run.
+_run_at = lib.aclAttnRunAt
+_NULL = ffi.NULL
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -154,7 +158,7 @@ class Prepared:
 
     def run(self, addresses: list[ffi.CData], workspace: ffi.CData, size: int) -> int:
         """Run at these addresses, in the slots' order, on the current context's default stream, and wait."""
-        return int(lib.aclAttnRunAt(self.places, addresses, self.count, workspace, size, self.executor, ffi.NULL))
+        return _run_at(self.places, addresses, self.count, workspace, size, self.executor, _NULL)  # type: ignore[no-any-return]
 
     def enqueue(self, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, queue: ffi.CData) -> int:
         """Queue a run at these addresses on a stream."""

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,79 +17,28 @@ from ._targets import NAMES, target_number
 from .dtypes import DType, acl_dtype, as_dtype, dtype_name
 from .errors import invalid, type_name, wrong_type
 from .memory import Buffer, check_visible, pointer_of
-from .values import flag, instance, integer, integers
+from .spec import read_shape, read_strides
+from .values import flag, instance, integer
 
 __all__ = [
     "ANY",
     "ARRAY",
     "ArrayLike",
-    "Spec",
     "Tensor",
-    "as_output",
-    "as_output_or_placeholder",
     "as_tensor",
-    "as_tensor_or_placeholder",
     "byte_span",
     "check_device",
-    "dense_form",
-    "dense_pointers",
     "element_span",
     "form_of",
-    "output_pointer",
-    "placeholder_address",
-    "pointer_as_planned",
+    "make_tensor",
 ]
 
 # On the path of every call.
 _ndarray = np.ndarray
 _from_buffer = ffi.from_buffer
 
-_MOST_AXES = 64  # as many as NumPy's arrays have; operators take fewer
-
 # Where a tensor's memory is, if not on a known device: the program's own, or wherever the caller's address points.
 ARRAY, ANY = -2, -1
-
-
-@dataclass(frozen=True)
-class Spec:
-    """Shape and dtype of an array that comes later, or that need not come.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape.
-    dtype : dtype or its name
-        Element type.
-    strides : tuple of int, optional
-        In elements. Dense without it.
-
-    See Also
-    --------
-    Plan : Takes a `Spec` in place of an array.
-    check : Judges a call of which nothing else is known.
-
-    Examples
-    --------
-    >>> Spec((1, 16, 8, 64), "bfloat16").dtype
-    dtype(bfloat16)
-    """
-
-    shape: tuple[int, ...]
-    dtype: DType
-    strides: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", _extents(self.shape, "shape"))
-        object.__setattr__(self, "dtype", as_dtype(self.dtype))
-        object.__setattr__(self, "strides", _steps(self.strides, self.shape))
-
-
-def known_spec(shape: tuple[int, ...], dtype: DType) -> Spec:
-    """Make a spec of parts that are known to be right."""
-    spec = Spec.__new__(Spec)
-    fields = spec.__dict__
-    fields["shape"], fields["dtype"], fields["strides"] = shape, dtype, None
-    return spec
 
 
 class Tensor:
@@ -190,12 +138,14 @@ class Tensor:
         """
         if isinstance(ptr, bool) or not isinstance(ptr, (int, np.integer)):
             raise wrong_type("ptr", "an int", type_name(ptr))
-        extents = _extents(shape, "shape")
-        steps = _steps(strides, extents)
+        extents = read_shape(shape, "shape")
+        steps = read_strides(strides, extents)
         if not 0 <= ptr < 2**64 or (ptr == 0 and 0 not in extents):
             raise invalid("ptr", "an address", ptr)
         is_writable = flag(writable, "writable")
-        return _tensor(ffi.cast("void *", int(ptr)), extents, as_dtype(dtype), steps, owner, is_writable, memory=ANY)
+        return make_tensor(
+            ffi.cast("void *", int(ptr)), extents, as_dtype(dtype), steps, owner, is_writable, memory=ANY
+        )
 
     @classmethod
     def from_buffer(cls, buffer: Buffer, shape: Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0) -> Tensor:
@@ -218,12 +168,12 @@ class Tensor:
             The description.
         """
         buffer, offset = instance(buffer, Buffer, "buffer"), integer(offset, "offset")
-        extents, element = _extents(shape, "shape"), as_dtype(dtype)
-        if not 0 <= offset <= buffer.nbytes - _count(extents) * element.itemsize:
+        extents, element = read_shape(shape, "shape"), as_dtype(dtype)
+        if not 0 <= offset <= buffer.nbytes - math.prod(extents) * element.itemsize:
             raise invalid("shape", f"to fit into {buffer.nbytes} bytes after offset {offset}", f"{extents} {element}")
         pointer = ffi.cast("void *", ffi.cast("char *", pointer_of(buffer)) + offset)
         allocation = buffer._live()
-        return _tensor(pointer, extents, element, None, allocation, True, memory=allocation.device)
+        return make_tensor(pointer, extents, element, None, allocation, True, memory=allocation.device)
 
     @property
     def is_writable(self) -> bool:
@@ -241,7 +191,7 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return _count(self.shape) * self.dtype.itemsize // _elements_per_item(self._code)
+        return math.prod(self.shape) * self.dtype.itemsize // _elements_per_item(self._code)
 
     def as_array(self) -> npt.NDArray[Any]:
         """Look at the memory as an array, without a copy (targets host and sim).
@@ -287,10 +237,11 @@ class _View:
 ArrayLike: TypeAlias = Any  # numpy.ndarray, Tensor, or an object with __dlpack__ or __array_interface__
 
 
-def _tensor(
+def make_tensor(
     pointer: ffi.CData, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None, owner: object,
     writable: bool | None, parameter: str = "dtype", memory: int = ARRAY,
 ) -> Tensor:  # fmt: skip
+    """Put a tensor together; see its attributes. `shape` and `strides` are those of items."""
     tensor = Tensor.__new__(Tensor)
     tensor._pointer = pointer
     tensor._code = acl_dtype(dtype, parameter)
@@ -345,96 +296,7 @@ def as_tensor(value: ArrayLike, parameter: str) -> Tensor:
     except (BufferError, ValueError, TypeError):
         pointer = ffi.cast("char *", array.__array_interface__["data"][0])
         strides = _element_strides(array, parameter)
-    return _tensor(pointer, shape, dtype, strides, array, None, parameter)
-
-
-def as_output(value: ArrayLike, parameter: str, shape: tuple[int, ...] | None, dtype: DType | None) -> Tensor:
-    """Describe an array that an operator writes: dense, writable, and of the shape and dtype that the result has."""
-    tensor = as_tensor(value, parameter)
-    if dtype is not None and tensor.dtype != dtype:
-        raise wrong_type(parameter, f"dtype {dtype_name(dtype)}", f"dtype {dtype_name(tensor.dtype)}")
-    if shape is not None and tensor.shape != shape:
-        raise invalid(parameter, f"shape {shape}", tensor.shape)
-    if tensor.strides is not None:
-        raise invalid(parameter, "a C-contiguous array", f"strides {tensor.strides}", "give a contiguous buffer")
-    if not tensor.is_writable:
-        raise invalid(parameter, "a writable array", "a read-only one")
-    return tensor
-
-
-Form: TypeAlias = "tuple[tuple[int, ...], DType]"  # shape and dtype
-
-
-def dense_form(tensors: Sequence[Tensor]) -> tuple[Form, ...]:
-    """Give what `dense_pointers` compares; nothing if one of them is not dense."""
-    if any(tensor.strides is not None for tensor in tensors):
-        return ()
-    return tuple((tensor._items, tensor.dtype) for tensor in tensors)
-
-
-def dense_pointers(arrays: Sequence[Any], forms: tuple[Form, ...]) -> list[ffi.CData] | None:
-    """Give the addresses of NumPy arrays of these forms; None if one of them is something else. The pointers keep them.
-
-    On the path of every run: one call for all of them, and no questions that have a quicker answer.
-    """
-    pointers = []
-    for array, form in zip(arrays, forms):  # noqa: B905 - as many, or no forms at all
-        if type(array) is not _ndarray or (array.shape, array.dtype) != form:
-            return None
-        try:
-            pointers.append(_from_buffer(array))
-        except (BufferError, ValueError):
-            return None
-    return pointers or None
-
-
-def pointer_as_planned(value: ArrayLike, parameter: str, planned: Tensor, device: int) -> ffi.CData:
-    """Give the address of an operand that must have the planned shape, dtype and strides.
-
-    The pointer keeps an array's memory, but not a tensor's owner.
-    """
-    if (
-        type(value) is _ndarray
-        and planned.strides is None
-        and value.shape == planned._items
-        and value.dtype == planned.dtype
-    ):
-        try:
-            return _from_buffer(value)
-        except (BufferError, ValueError):
-            pass
-    tensor = as_tensor(value, parameter)
-    if tensor.dtype != planned.dtype:
-        raise wrong_type(
-            parameter,
-            f"dtype {dtype_name(planned.dtype)} as planned",
-            f"dtype {dtype_name(tensor.dtype)}",
-            "make a new plan",
-        )
-    if tensor.shape != planned.shape or tensor.strides != planned.strides:
-        raise invalid(parameter, f"{form_of(planned)} as planned", form_of(tensor), "make a new plan")
-    return _pointer_for(tensor, parameter, device)
-
-
-def _pointer_for(tensor: Tensor, parameter: str, device: int) -> ffi.CData:
-    """Give a tensor's address to a plan on a device."""
-    check_device(tensor, parameter, device)
-    return tensor._pointer
-
-
-def output_pointer(value: ArrayLike, parameter: str, spec: Spec, device: int) -> ffi.CData:
-    """Give the address of an output; otherwise as `pointer_as_planned`."""
-    if type(value) is _ndarray and (value.shape, value.dtype) == (spec.shape, spec.dtype):
-        try:
-            return _from_buffer(value, require_writable=True)
-        except (BufferError, ValueError):
-            pass
-    return _pointer_for(as_output(value, parameter, spec.shape, spec.dtype), parameter, device)
-
-
-def form_of(tensor: Tensor) -> str:
-    """Say a tensor's shape and strides in a message."""
-    return f"shape {tensor.shape}" + (f" with strides {tensor.strides}" if tensor.strides else " (dense)")
+    return make_tensor(pointer, shape, dtype, strides, array, None, parameter)
 
 
 def _import(value: object, parameter: str) -> npt.NDArray[Any]:
@@ -461,56 +323,15 @@ def _element_strides(array: npt.NDArray[Any], parameter: str) -> tuple[int, ...]
     return tuple(step // itemsize for step in array.strides)
 
 
-def _extents(shape: Sequence[int], parameter: str) -> tuple[int, ...]:
-    extents = integers(shape, parameter)
-    if len(extents) > _MOST_AXES:
-        raise invalid(parameter, f"at most {_MOST_AXES} axes", f"{len(extents)} of them")
-    if any(extent < 0 for extent in extents):
-        raise invalid(parameter, "extents of at least 0", extents)
-    return extents
-
-
-def _steps(strides: Sequence[int] | None, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    steps = None if strides is None else integers(strides, "strides")
-    if steps is not None and len(steps) != len(shape):
-        raise invalid("strides", f"{len(shape)} strides for shape {shape}", steps)
-    return steps
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
-
-
-# Addresses for tensors whose memory comes later: never used as such, but different, not null, and far apart.
-_placeholders = itertools.count(1)
-
-
-def placeholder_address() -> ffi.CData:
-    """Give such an address."""
-    return ffi.cast("void *", (next(_placeholders) % 2**16 + 1) << 46)
-
-
-def as_tensor_or_placeholder(value: ArrayLike | Spec, parameter: str) -> Tensor:
-    """Describe an operand, or one of which only shape and dtype are known. The latter's address is not to be used."""
-    if not isinstance(value, Spec):
-        return as_tensor(value, parameter)
-    return _tensor(placeholder_address(), value.shape, value.dtype, value.strides, None, True, parameter, ANY)
-
-
-def as_output_or_placeholder(value: ArrayLike | None, parameter: str, spec: Spec) -> Tensor:
-    """Describe an array that an operator writes, or one that comes later."""
-    if value is None:
-        return as_tensor_or_placeholder(spec, parameter)
-    return as_output(value, parameter, spec.shape, spec.dtype)
+def form_of(tensor: Tensor) -> str:
+    """Say a tensor's shape and strides in a message."""
+    return f"shape {tensor.shape}" + (f" with strides {tensor.strides}" if tensor.strides else " (dense)")
 
 
 def element_span(tensor: Tensor) -> int:
     """Count the elements from a tensor's first to its last."""
     if tensor.strides is None or 0 in tensor.shape:
-        return _count(tensor.shape)
+        return math.prod(tensor.shape)
     return 1 + sum((extent - 1) * step for extent, step in zip(tensor.shape, tensor.strides, strict=True) if step > 0)
 
 

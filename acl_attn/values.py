@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -13,9 +13,22 @@ import numpy.typing as npt
 
 from .errors import invalid, type_name, wrong_type
 
-__all__ = ["are_integers", "as_array", "flag", "instance", "integer", "integers", "number"]
+__all__ = [
+    "are_integers",
+    "as_array",
+    "flag",
+    "instance",
+    "integer",
+    "integers",
+    "new_array",
+    "number",
+    "positive",
+    "sequence",
+]
 
 _PLAIN = {int}
+_LISTS = (tuple, list)
+_NO_LISTS = (str, bytes, bytearray, Mapping)
 _NO_NUMBERS = "OSUMmc"  # kinds of dtypes: objects, texts, dates, complex numbers
 
 
@@ -34,11 +47,30 @@ def integer(value: object, parameter: str) -> int:
     return found
 
 
-def integers(values: object, parameter: str) -> tuple[int, ...]:
+def positive(value: object, parameter: str) -> int:
+    """Read how many there are of something of which there is one at least."""
+    found = integer(value, parameter)
+    if found < 1:
+        raise invalid(parameter, "at least 1", found)
+    return found
+
+
+def sequence(values: object, parameter: str, expected: str) -> tuple[Any, ...]:
+    """Read what has a length and an order: no iterators, which the first reader uses up, no sets, and no mappings."""
+    is_list = isinstance(values, _LISTS) or (
+        hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, _NO_LISTS)
+    )
+    if is_list:
+        try:
+            return tuple(values)  # type: ignore[arg-type]
+        except TypeError:  # an array without axes
+            pass
+    raise wrong_type(parameter, expected, type_name(values))
+
+
+def integers(values: object, parameter: str, expected: str = "a sequence of int") -> tuple[int, ...]:
     """Read a sequence of integers of 64 bits."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise wrong_type(parameter, "a sequence of int", type_name(values))
-    found = tuple(values)
+    found = sequence(values, parameter, expected)
     if are_integers(found):
         return found
     return tuple(integer(value, f"{parameter}[{position}]") for position, value in enumerate(found))
@@ -78,6 +110,14 @@ def as_array(values: object, parameter: str) -> npt.NDArray[Any]:
         got = f"dtype {array.dtype}" if isinstance(values, np.ndarray) else type_name(values)
         raise wrong_type(parameter, "an array-like of numbers", got)
     return array
+
+
+def new_array(shape: tuple[int, ...], dtype: npt.DTypeLike, parameter: str) -> npt.NDArray[Any]:
+    """Make an array, its numbers undefined. `parameter` is whose fault it is if no array can have that shape."""
+    try:
+        return np.empty(shape, dtype)
+    except ValueError:  # not even addresses would do
+        raise invalid(parameter, "a shape that an array can have", shape) from None
 
 
 def flag(value: object, parameter: str) -> bool:

@@ -16,6 +16,7 @@ from .cases import Case
 from .contestants import ENGINE, LIMITS
 from .groups import Entry, Group
 from .process import Worker
+from .prospects import HOPELESS, Prospects
 
 __all__ = ["Options", "Record", "cases_of", "measure", "measure_limits"]
 
@@ -25,8 +26,7 @@ Record = dict[str, Any]
 # numbers, which only catches nonsense.
 _TOLERANCES = {"bf16": 2e-2, "fp16": 5e-3}
 _TOLERANCE_OF_A_CACHE = 0.5
-_SLOW = 2.0  # seconds: a contestant whose call takes longer is timed in the first turn only
-_HOPELESS = 3.0  # likewise a peer that is so many times slower than the fastest contestant
+_SLOW = 2.0  # seconds: a contestant whose call takes longer is timed in the first turn only, as a hopeless peer is
 
 
 @dataclass(frozen=True)
@@ -116,19 +116,23 @@ def measure(groups: Sequence[Group], threads: int, options: Options) -> tuple[li
     -------
     records : list of dict
         One for each case and contestant: ``case``, ``threads``, ``contestant`` and ``status`` ("measured", "wrong",
-        "unsupported", "failed" or "absent"); ``why``; or times, error and so on. Those of the limits have ``rates``.
+        "unsupported", "failed", "absent" or "left out"); ``why``; or times, error and so on. Those of the limits have
+        ``rates``.
     about : dict
         What each contestant says of itself.
     is_complete : bool
         Whether there was no interrupt.
     """
-    workers = _Workers(threads, options)
+    workers, prospects = _Workers(threads, options), Prospects()
     records: list[Record] = []
     is_complete = False
     try:
         for case in cases_of(groups):
             options.progress(f"{case.name}, {threads} thread{'s' * (threads > 1)}")
-            records += _measure_case(case, threads, workers, options)
+            left_out = {name: why for name in options.peers if (why := prospects.why_not(name, case))}
+            measured = _measure_case(case, threads, workers, options, left_out)
+            prospects.note(case, {r["contestant"]: r["median_s"] for r in measured if "median_s" in r})
+            records += measured
         is_complete = True
     except KeyboardInterrupt:
         options.progress("interrupted: what has been measured stays")
@@ -137,11 +141,14 @@ def measure(groups: Sequence[Group], threads: int, options: Options) -> tuple[li
     return records, workers.about, is_complete
 
 
-def _measure_case(case: Case, threads: int, workers: _Workers, options: Options) -> list[Record]:
-    names = [LIMITS, ENGINE, *options.peers]
+def _measure_case(
+    case: Case, threads: int, workers: _Workers, options: Options, left_out: Mapping[str, str]
+) -> list[Record]:
+    peers = [name for name in options.peers if name not in left_out]
+    names = [LIMITS, ENGINE, *peers]
     # Everybody holds operands of their own, and layouts beside them while they prepare.
     is_large = 2.5 * case.kv_bytes * len(names) > _memory_available()
-    turns = [[LIMITS, ENGINE], *([name] for name in options.peers)] if is_large else [names]
+    turns = [[LIMITS, ENGINE], *([name] for name in peers)] if is_large else [names]
     expected: list[list[float]] | None = None
     records: dict[str, Record] = {}
     for together in turns:
@@ -162,7 +169,11 @@ def _measure_case(case: Case, threads: int, workers: _Workers, options: Options)
                 _add(record, workers.ask(name, "time", samples=options.samples, seconds=options.seconds))
         for name in took:
             workers.ask(name, "free")
-    return [_finished(record) for record in records.values()]
+    skipped = [
+        {"case": case.name, "threads": threads, "contestant": name, "status": "left out", "why": why}
+        for name, why in left_out.items()
+    ]
+    return [_finished(record) for record in records.values()] + skipped
 
 
 def _is_decided(record: Record, others: Iterable[Record]) -> bool:
@@ -171,7 +182,7 @@ def _is_decided(record: Record, others: Iterable[Record]) -> bool:
         return False
     fastest = min(min(other["samples"]) for other in others if "samples" in other)
     own = min(record["samples"])
-    return bool(own > _SLOW or (record["contestant"] != ENGINE and own > _HOPELESS * fastest))
+    return bool(own > _SLOW or (record["contestant"] != ENGINE and own > HOPELESS * fastest))
 
 
 def _begin(

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..dtypes import DType, as_dtype, decode, dtype_name, encode, int4_x2, unpack_int4
 from ..errors import invalid, wrong_type
-from ..lengths import Lengths, LengthsLike, as_lengths
-from ..values import as_array
+from ..lengths import Lengths, LengthsLike, as_lengths, packed_lengths
+from ..values import as_array, flag, positive
 from .axes import Axes, find_axes
 from .modes import GROUP, AntiquantMode, as_mode, check_dtype
 from .scale_shapes import ScaleShape
@@ -89,7 +89,8 @@ def quantize(
     lengths : int, sequence of int or Lengths, optional
         Tokens of each sequence. Required for TND. Tokens beyond a length are not looked at, and stored as 0.
     query_dtype : dtype or its name, optional
-        Dtype of scales in modes 0 and 2, float16 or bfloat16. That of `values` by default.
+        Dtype of scales in modes 0 and 2: float16 or bfloat16 as the query, or float32 for a key whose value has mode 1.
+        That of `values` by default.
     per_tensor : bool
         In mode 0: one scale for everything.
     asymmetric : bool
@@ -120,6 +121,8 @@ def quantize(
     (dtype('int8'), (1, 2, 2), None)
     """
     chosen, axes, stored_dtype = as_mode(mode, "mode"), find_axes(layout, num_heads), as_dtype(dtype)
+    per_tensor, asymmetric = flag(per_tensor, "per_tensor"), flag(asymmetric, "asymmetric")
+    scale_tokens = None if scale_tokens is None else positive(scale_tokens, "scale_tokens")
     if per_tensor and chosen != AntiquantMode.PER_CHANNEL:
         raise invalid("per_tensor", "False, or mode 0", f"True and mode {chosen.value}")
     check_dtype(chosen, stored_dtype, per_tensor=per_tensor)
@@ -252,7 +255,8 @@ def _scale_dtype(mode: AntiquantMode, own: DType, query_dtype: npt.DTypeLike | N
     if mode not in (AntiquantMode.PER_CHANNEL, AntiquantMode.PER_HEAD):
         return np.dtype(np.float32)
     dtype = own if query_dtype is None else as_dtype(query_dtype, "query_dtype")
-    if dtype not in _16_BIT:
+    # float32 numbers do not mean that the query is to be float32, which no operator takes.
+    if dtype not in _16_BIT and (query_dtype is None or dtype != np.float32):
         raise wrong_type(
             "query_dtype", f"float16 or bfloat16, which scales of mode {mode.value} have", dtype_name(dtype),
             "say which dtype the query has",
@@ -261,17 +265,12 @@ def _scale_dtype(mode: AntiquantMode, own: DType, query_dtype: npt.DTypeLike | N
 
 
 def _known_lengths(axes: Axes, common: Array, lengths: LengthsLike | None) -> Lengths | None:
+    if axes.is_packed:
+        return packed_lengths(lengths, common.shape[2], "lengths", "values", axes.layout)
     if lengths is None:
-        if axes.is_packed:
-            raise invalid("lengths", "tokens of each sequence for layout TND", None)
         return None
     if axes.is_cache:
         raise invalid("lengths", "None for a cache of blocks", lengths)
-    if axes.is_packed:
-        found = lengths if isinstance(lengths, Lengths) else Lengths.from_lengths(np.atleast_1d(lengths).tolist())
-        if found.total != common.shape[2]:
-            raise invalid("lengths", f"a sum of {common.shape[2]}, the tokens of the array", found.total)
-        return found
     found = as_lengths(lengths, common.shape[0], "lengths", "the first axis")
     if found.max > common.shape[2]:
         raise invalid("lengths", f"at most {common.shape[2]} tokens", found.max)

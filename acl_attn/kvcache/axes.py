@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
-from ..values import as_array
+from ..values import as_array, positive
 
 __all__ = ["Axes", "find_axes", "from_nz", "to_nz"]
 
@@ -68,7 +68,7 @@ def find_axes(layout: Any, heads: int | None) -> Axes:
     """Look a layout up by its name."""
     if layout not in (*_BATCHED, *_CACHES):
         raise invalid("layout", f"one of {', '.join((*_BATCHED, *_CACHES))}", repr(layout))
-    return Axes(layout, heads)
+    return Axes(layout, None if heads is None else positive(heads, "num_heads"))
 
 
 def to_nz(cache: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
@@ -87,8 +87,8 @@ def to_nz(cache: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     ndarray, shape (blocks, num_heads, head_dim / width, block_size, width)
         A copy.
     """
-    array = as_array(cache, "cache")
-    if array.ndim != 4 or not width or array.shape[3] % width:
+    array, width = as_array(cache, "cache"), positive(width, "width")
+    if array.ndim != 4 or array.shape[3] % width:
         raise invalid("cache", f"shape (blocks, num_heads, block_size, head_dim) with chunks of {width}", array.shape)
     chunks = array.reshape(*array.shape[:3], array.shape[3] // width, width)
     return np.ascontiguousarray(chunks.transpose(0, 1, 3, 2, 4))

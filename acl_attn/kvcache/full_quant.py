@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..dtypes import DType, as_dtype, dtype_name, encode, hifloat8
 from ..errors import invalid
-from ..values import as_array
+from ..values import as_array, positive
 from .axes import find_axes
 from .scaling import as_floats, symmetric_scale
 
@@ -133,7 +133,8 @@ def quantize_mla(
     numbers, rope = as_array(query, "query"), as_array(query_rope, "query_rope")
     by_head = [numbers, rope]
     if num_heads is not None:
-        if num_heads < 1 or any(array.shape[-1] % num_heads for array in by_head):
+        num_heads = positive(num_heads, "num_heads")
+        if any(array.shape[-1] % num_heads for array in by_head):
             raise invalid("num_heads", "a divisor of the last axes of query and query_rope", num_heads)
         by_head = [array.reshape(*array.shape[:-1], num_heads, -1) for array in by_head]
     if by_head[0].shape[:-1] != by_head[1].shape[:-1]:

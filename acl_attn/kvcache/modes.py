@@ -12,6 +12,7 @@ import numpy as np
 
 from ..dtypes import float4_e2m1fn_x2, hifloat8, int4_x2
 from ..errors import invalid
+from ..values import integer
 
 if TYPE_CHECKING:
     from ..dtypes import DType
@@ -80,14 +81,11 @@ _DTYPES: dict[AntiquantMode, tuple[DType, ...]] = {
 
 def as_mode(value: Any, parameter: str) -> AntiquantMode:
     """Read a mode of a quantised cache."""
-    try:
-        mode = AntiquantMode(value)
-    except ValueError:
-        mode = None
-    if mode not in _DTYPES:
+    number = integer(value, parameter)
+    if number not in list(_DTYPES):
         known = ", ".join(f"{member.value} ({member.name})" for member in _DTYPES)
-        raise invalid(parameter, f"one of {known}", value)
-    return mode
+        raise invalid(parameter, f"one of {known}", number)
+    return AntiquantMode(number)
 
 
 def check_dtype(mode: AntiquantMode, dtype: DType, *, per_tensor: bool) -> None:

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..dtypes import encode
 from ..errors import invalid
-from ..lengths import Lengths
-from ..values import as_array
+from ..lengths import Lengths, LengthsLike, packed_lengths
+from ..values import as_array, flag, positive
 from .axes import to_nz
 from .modes import GROUP
 from .scaling import as_floats, power_of_two_scale
@@ -51,7 +51,7 @@ def quantize_mxfp8(
     key: npt.ArrayLike,
     value: npt.ArrayLike,
     *,
-    kv_lengths: Lengths | None = None,
+    kv_lengths: LengthsLike | None = None,
     nz: bool = False,
 ) -> MxFp8:
     """Quantise query, key and value to MXFP8.
@@ -63,7 +63,7 @@ def quantize_mxfp8(
     key, value : array_like
         (tokens, num_kv_heads, head_dim) with `kv_lengths`, or caches of shape (blocks, num_kv_heads, block_size,
         head_dim).
-    kv_lengths : Lengths, optional
+    kv_lengths : int, sequence of int or Lengths, optional
         Keys of each sequence, for packed key and value.
     nz : bool
         Give caches and their scales in the NZ layout.
@@ -80,13 +80,13 @@ def quantize_mxfp8(
     Examples
     --------
     >>> import numpy as np
-    >>> from acl_attn import Lengths
     >>> kv = np.ones((100, 1, 64))
-    >>> made = quantize_mxfp8(np.ones((3, 4, 64)), kv, kv, kv_lengths=Lengths((70, 30)))
+    >>> made = quantize_mxfp8(np.ones((3, 4, 64)), kv, kv, kv_lengths=[70, 30])
     >>> made.dequant_scale_query.shape, made.key_antiquant_scale.shape, made.value_antiquant_scale.shape
     ((3, 4, 1, 2), (100, 1, 1, 2), (3, 1, 64, 2))
     """
     q, k, v = _finite(query, "query"), _finite(key, "key"), _finite(value, "value")
+    nz = flag(nz, "nz")
     rank = 4 if kv_lengths is None else 3
     for array, name, wanted in ((q, "query", 3), (k, "key", rank), (v, "value", rank)):
         if array.ndim != wanted or array.shape[-1] % _PAIR:
@@ -96,9 +96,10 @@ def quantize_mxfp8(
     if kv_lengths is not None:
         if nz:
             raise invalid("nz", "False for packed key and value", nz)
-        if kv_lengths.total != k.shape[0] or v.shape[0] != k.shape[0]:
-            raise invalid("kv_lengths", f"a sum of {k.shape[0]}, the tokens of key and value", kv_lengths.total)
-        v_codes, v_scale = _packed_by_tokens(v, kv_lengths)
+        lengths = packed_lengths(kv_lengths, k.shape[0], "kv_lengths", "key", "TND")
+        if v.shape[0] != k.shape[0]:
+            raise invalid("value", f"{k.shape[0]} tokens, as key has", v.shape[0])
+        v_codes, v_scale = _packed_by_tokens(v, lengths)
         return MxFp8(q_codes, k_codes, v_codes, q_scale, k_scale, v_scale)
     if k.shape[2] % _PAIR or v.shape[:3] != k.shape[:3]:
         raise invalid("key", f"the blocks of value, of a size that {_PAIR} divides", f"{k.shape} and {v.shape}")
@@ -125,7 +126,8 @@ def group_query_scale(scale: Array, num_kv_heads: int) -> Array:
         A copy.
     """
     scale = as_array(scale, "scale")
-    if scale.ndim != 4 or num_kv_heads < 1 or scale.shape[1] % num_kv_heads:
+    num_kv_heads = positive(num_kv_heads, "num_kv_heads")
+    if scale.ndim != 4 or scale.shape[1] % num_kv_heads:
         raise invalid("scale", f"rank 4 and a number of heads that {num_kv_heads} divides", f"shape {scale.shape}")
     tokens, heads, pairs, two = scale.shape
     grouped = scale.reshape(tokens, num_kv_heads, heads // num_kv_heads, pairs, two)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..dtypes import dtype_name
 from ..errors import invalid, wrong_type
+from ..values import as_array, flag
 from .packed import as_packed
 from .packed_calls import call_pack, call_unpack
 from .packed_layout import PACKED, RowLayout, find_layout
@@ -73,6 +74,7 @@ def from_foreign_rows(rows: Array, *, block_planar: bool | None = None, exact: b
         raise wrong_type("rows", "an ndarray", type(rows).__name__)
     if rows.dtype not in (_E4M3, np.uint8, np.int8):
         raise wrong_type("rows", "float8_e4m3fn, or the same as uint8 or int8", str(rows.dtype))
+    rows, exact = as_array(rows, "rows"), flag(exact, "exact")
     size = rows.shape[-1] if rows.ndim else 0
     if size not in _FOREIGN:
         fix = "they are packed rows already" if size == PACKED.row_bytes else ""
@@ -132,7 +134,7 @@ def to_foreign_rows(
     >>> to_foreign_rows(packed, 584, block_planar=True).shape
     (2, 16, 1, 584)
     """
-    array = as_packed(rows, "rows")
+    array, exact = as_packed(rows, "rows"), flag(exact, "exact")
     if array.dtype not in (_E4M3, np.uint8):
         raise wrong_type("rows", "float8_e4m3fn or uint8: the other rows have no hifloat8", dtype_name(array.dtype))
     if row_bytes not in _FOREIGN:
@@ -157,11 +159,12 @@ def to_foreign_rows(
 
 
 def _is_planar(layout: RowLayout, block_planar: bool | None) -> bool:
+    is_planar = block_planar is not None and flag(block_planar, "block_planar")
     has_choice = layout.row_bytes == 584
     if has_choice != (block_planar is not None):
         expected = "True or False for rows of 584 bytes" if has_choice else f"None for rows of {layout.row_bytes} bytes"
         raise invalid("block_planar", expected, block_planar, "FlashMLA's blocks are planar" if has_choice else "")
-    return bool(block_planar)
+    return is_planar
 
 
 def _check_dropped(flat: Octets, layout: RowLayout) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
-from ..lengths import Lengths
-from ..values import as_array
+from ..lengths import Lengths, LengthsLike, as_lengths, packed_lengths
+from ..values import as_array, integer, new_array, positive
 
 __all__ = ["PackedPadding", "pad_heads", "pad_tnd"]
 
@@ -39,8 +39,8 @@ class PackedPadding(NamedTuple):
 
 def pad_tnd(
     query: Array,
-    q_lengths: Lengths,
-    kv_lengths: Lengths,
+    q_lengths: LengthsLike,
+    kv_lengths: LengthsLike,
     tokens: int,
     *,
     token_axis: int = 0,
@@ -55,7 +55,7 @@ def pad_tnd(
     ----------
     query : ndarray
         Packed tokens.
-    q_lengths, kv_lengths : Lengths
+    q_lengths, kv_lengths : int, sequence of int or Lengths
         Tokens and keys of each sequence.
     tokens : int
         How many tokens there shall be.
@@ -77,29 +77,27 @@ def pad_tnd(
     Examples
     --------
     >>> import numpy as np
-    >>> padded = pad_tnd(np.ones((65, 8, 128), np.float16), Lengths((65,)), Lengths((300,)), 72)
+    >>> padded = pad_tnd(np.ones((65, 8, 128), np.float16), [65], [300], 72)
     >>> padded.query.shape, padded.q_lengths.cumulative, padded.kv_lengths.per_sequence
     ((72, 8, 128), (65, 72), (300, 0))
     """
-    array = as_array(query, "query")
+    array, tokens, token_axis = as_array(query, "query"), integer(tokens, "tokens"), integer(token_axis, "token_axis")
     if not 0 <= token_axis < array.ndim:
         raise invalid("token_axis", f"an axis of shape {array.shape}", token_axis)
     have = array.shape[token_axis]
-    if q_lengths.total != have:
-        raise invalid("q_lengths", f"a sum of {have}, the tokens of query", q_lengths.total)
-    if kv_lengths.batch != q_lengths.batch:
-        raise invalid("kv_lengths", f"{q_lengths.batch} lengths, as q_lengths has", kv_lengths.batch)
+    q = packed_lengths(q_lengths, have, "q_lengths", "query", "TND")
+    kv = as_lengths(kv_lengths, q.batch, "kv_lengths", "as q_lengths has")
     if tokens < have:
         raise invalid("tokens", f"at least {have}, the tokens of query", tokens)
-    table = block_table
+    table = None if block_table is None else as_array(block_table, "block_table")
     if table is not None:
-        if table.ndim != 2 or table.shape[0] != q_lengths.batch:
-            raise invalid("block_table", f"{q_lengths.batch} rows, one a sequence", f"shape {table.shape}")
+        if table.ndim != 2 or table.shape[0] != q.batch:
+            raise invalid("block_table", f"{q.batch} rows, one a sequence", f"shape {table.shape}")
         table = np.concatenate([table, np.full((1, table.shape[1]), -1, table.dtype)])
     return PackedPadding(
-        _pad(array, token_axis, tokens - have),
-        Lengths((*q_lengths.per_sequence, tokens - have)),
-        Lengths((*kv_lengths.per_sequence, 0)),
+        _pad(array, token_axis, tokens - have, "tokens"),
+        Lengths((*q.per_sequence, tokens - have)),
+        Lengths((*kv.per_sequence, 0)),
         table,
     )
 
@@ -134,19 +132,21 @@ def pad_heads(array: Array, dim: int, *, num_heads: int | None = None) -> Array:
     >>> pad_heads(np.ones((2, 5, 3 * 84), np.float16), 128, num_heads=3).shape
     (2, 5, 384)
     """
-    known = as_array(array, "array")
-    heads = 1 if num_heads is None else num_heads
-    if known.ndim == 0 or heads < 1 or known.shape[-1] % heads:
+    known, dim = as_array(array, "array"), integer(dim, "dim")
+    heads = 1 if num_heads is None else positive(num_heads, "num_heads")
+    if known.ndim == 0 or known.shape[-1] % heads:
         raise invalid("array", f"a last axis that {heads} heads divide", f"shape {known.shape}")
     own = known.shape[-1] // heads
     if dim < own:
         raise invalid("dim", f"at least {own}, the head dim of the array", dim)
     split = known.reshape(*known.shape[:-1], heads, own)
-    return _pad(split, split.ndim - 1, dim - own).reshape(*known.shape[:-1], heads * dim)
+    return _pad(split, split.ndim - 1, dim - own, "dim").reshape(*known.shape[:-1], heads * dim)
 
 
-def _pad(array: Array, axis: int, count: int) -> Array:
+def _pad(array: Array, axis: int, count: int, parameter: str) -> Array:
     """Append zeros; all element types have them as bytes of 0, records included."""
     shape = list(array.shape)
     shape[axis] = count
-    return np.concatenate([array, np.zeros(shape, array.dtype)], axis=axis)
+    zeros = new_array(tuple(shape), array.dtype, parameter)
+    zeros[...] = np.zeros((), array.dtype)
+    return np.concatenate([array, zeros], axis=axis)

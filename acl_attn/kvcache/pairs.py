@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..lengths import LengthsLike
+from ..values import flag
 from .antiquant import dequantize, quantize
 from .modes import AntiquantMode, as_mode
 
@@ -119,7 +120,8 @@ def quantize_kv(
     lengths : int, sequence of int or Lengths, optional
         Tokens of each sequence. Required for TND. Tokens beyond a length are not looked at, and stored as 0.
     query_dtype : dtype or its name, optional
-        Dtype of scales in modes 0 and 2, float16 or bfloat16. That of the numbers by default.
+        Dtype of scales in modes 0 and 2, float16 or bfloat16. That of the numbers by default. In modes (0, 1) both
+        scales are float32, which the default rules want; the newest software wants key's in the query's dtype.
     per_tensor : bool
         In mode 0: one scale for everything.
     asymmetric : bool
@@ -154,8 +156,10 @@ def quantize_kv(
     key_mode, value_mode = as_mode(both[0], "mode[0]"), as_mode(both[1], "mode[1]")
     if key_mode != value_mode and (key_mode, value_mode) != (AntiquantMode.PER_CHANNEL, AntiquantMode.PER_TOKEN):
         raise invalid("mode", "equal modes, or (0, 1)", (key_mode.value, value_mode.value))
-    if key_mode != value_mode and per_tensor:
-        raise invalid("per_tensor", "False for modes (0, 1)", per_tensor)
+    if key_mode != value_mode:
+        if flag(per_tensor, "per_tensor"):
+            raise invalid("per_tensor", "False for modes (0, 1)", per_tensor)
+        query_dtype = np.float32
     made = [
         quantize(
             array,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..lengths import Lengths
+from ..values import new_array
 from .modes import GROUP, AntiquantMode
 
 __all__ = ["ScaleShape"]
@@ -104,7 +105,9 @@ class ScaleShape(NamedTuple):
         least = max(lengths, default=0)
         if room is not None and room < least:
             raise invalid("scale_tokens", f"at least {least}, the tokens that there are", room)
-        made = np.full((len(lengths), scale.shape[1], room or least, scale.shape[3]), fill).astype(scale.dtype)
+        shape = (len(lengths), scale.shape[1], room or least, scale.shape[3])
+        made = new_array(shape, scale.dtype, "scale_tokens")
+        made[...] = fill
         start = 0
         for row, length in enumerate(lengths):
             made[row, :, :length] = scale[row] if self.packed is None else scale[0, :, start : start + length]

@@ -4,13 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._lib import ffi
+from ..addresses import (
+    as_output,
+    as_output_or_placeholder,
+    as_tensor_or_placeholder,
+    dense_form,
+    dense_pointers,
+    output_pointer,
+    pointer_as_planned,
+)
 from ..device import Device, device_id
 from ..errors import invalid, type_name
 from ..kvcache.pairs import QuantizedKV
@@ -19,23 +28,12 @@ from ..lse import LSE
 from ..masks import Mask
 from ..plan import OperatorPlan, run_once
 from ..prepared import Slot
+from ..spec import Spec
 from ..streams import StreamLike
-from ..tensor import (
-    ArrayLike,
-    Spec,
-    Tensor,
-    as_output,
-    as_output_or_placeholder,
-    as_tensor,
-    as_tensor_or_placeholder,
-    dense_form,
-    dense_pointers,
-    output_pointer,
-    pointer_as_planned,
-)
-from ..values import flag, integer
-from .attention_call import MaskLike, prepare
-from .feature_arguments import Features
+from ..tensor import ArrayLike, Tensor, as_tensor
+from ..values import flag, integer, new_array
+from .attention_call import AttentionCall, MaskLike, prepare
+from .feature_arguments import Features, FeatureTensor
 from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .fia_call import KEY, OUT, QUERY, VALUE
 from .fia_call import LSE as LSE_ARGUMENT
@@ -182,10 +180,10 @@ def attention(
         key_of_call = _repeats.key(*said)
         repeat = _repeats.find(key_of_call)
         if repeat is not None:
-            made = _make(repeat.out_spec) if out is None else out
+            made = new_array(repeat.out_spec.shape, repeat.out_spec.dtype, "out") if out is None else out
             lse = None
             if repeat.lse_spec is not None:
-                lse = _make(repeat.lse_spec) if lse_out is None else lse_out
+                lse = new_array(repeat.lse_spec.shape, repeat.lse_spec.dtype, "lse_out") if lse_out is None else lse_out
             if repeat.run(operands, made, lse):
                 return made if lse is None else (made, _typed_lse(lse, repeat.out_order))
     call = prepare(
@@ -209,14 +207,10 @@ def attention(
 _repeats = Repeats()
 
 
-def _make(spec: Spec) -> npt.NDArray[Any]:
-    return np.empty(spec.shape, spec.dtype)
-
-
 def _output(given: ArrayLike | None, parameter: str, spec: Spec) -> tuple[Any, Tensor]:
     if given is not None:
         return given, as_output(given, parameter, spec.shape, spec.dtype)
-    made = _make(spec)
+    made = new_array(spec.shape, spec.dtype, parameter)
     return made, as_tensor(made, parameter)
 
 
@@ -321,28 +315,33 @@ class Plan(OperatorPlan):
             "features": Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant),
         }  # fmt: skip
         call = prepare(query, key, value, **self._keywords, describe=as_tensor_or_placeholder)
-        self._attention = call
-        self._keep_copies()
+        self._keep_copies(call)
         self._later = {
             name for name, given in (("query", query), ("key", key), ("value", value)) if _has_spec(given)
         } | self._features.later()  # fmt: skip
         self._outputs = {"out": out, "lse_out": lse_out}
         fia = call.fia
         has_one_each = len(fia.key) == 1 and not call.value_is_key
-        self._dense = dense_form((fia.query, *fia.key, *fia.value)) if has_one_each else ()
+        self._dense = dense_form(fia.query, *fia.key, *fia.value, call.out_spec) if has_one_each else None
         # The addresses of phase one are replaced before each run; the first ones only have to be there.
         fia.out = as_output_or_placeholder(out, "out", call.out_spec)
         slots = [
             Slot(QUERY),
             *(Slot(KEY, member) for member in range(len(fia.key))),
             *(Slot(VALUE, member) for member in range(len(fia.value))),
-            *(Slot(place.position) for place in call.extras),
             Slot(OUT),
         ]
         if call.lse_spec is not None:
             fia.lse = as_output_or_placeholder(lse_out, "lse_out", call.lse_spec)
             slots.append(Slot(LSE_ARGUMENT))
+        slots.extend(Slot(place.position) for place in call.extras)
+        is_later = any(place.name in self._later for place in call.extras)
+        self._planned_extras = [] if is_later else self._extra_pointers(call, {})  # the same after every `update`
         super().__init__(fia, slots, device_id(device))
+
+    def _lse_array(self, given: ArrayLike | None, spec: Spec) -> Any:
+        given = self._outputs["lse_out"] if given is None else given
+        return new_array(spec.shape, spec.dtype, "lse_out") if given is None else given
 
     @property
     def _features(self) -> Features:
@@ -410,12 +409,22 @@ class Plan(OperatorPlan):
         InvalidArgumentError
             An array is not as planned, or a block table names a block that is not there.
         """
-        call = self._attention
-        pointers = None if query is None else dense_pointers((query, key, value), self._dense)
+        call, lse = self._attention, None
+        if out is None:
+            out = self._outputs["out"]
+            if out is None:
+                out = new_array(call.out_spec.shape, call.out_spec.dtype, "out")
+        pointers = dense_pointers(query, key, value, out, self._dense)
         if pointers is None:
             pointers = self._operand_pointers(query, key, value)
+            pointers.append(output_pointer(out, "out", call.out_spec, self._device))
+        if call.lse_spec is not None:
+            lse = self._lse_array(lse_out, call.lse_spec)
+            pointers.append(output_pointer(lse, "lse_out", call.lse_spec, self._device))
+        elif lse_out is not None:
+            raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
         features = None  # made only where there are any: this is on the path of every run
-        if call.extras or not (
+        if not (
             rope is None
             and bias is None
             and alibi is None
@@ -427,23 +436,11 @@ class Plan(OperatorPlan):
             and out_quant is None
         ):
             features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant)
-            self._add_features(pointers, features)
-        if out is None:
-            out = self._outputs["out"]
-            if out is None:
-                out = np.empty(call.out_spec.shape, call.out_spec.dtype)
-        pointers.append(output_pointer(out, "out", call.out_spec, self._device))
-        if call.lse_spec is None:
-            if lse_out is not None:
-                raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
-            self._run(pointers, (query, key, value, features, out), stream, workspace)
-            return out
-        lse_out = self._outputs["lse_out"] if lse_out is None else lse_out
-        if lse_out is None:
-            lse_out = np.empty(call.lse_spec.shape, call.lse_spec.dtype)
-        pointers.append(output_pointer(lse_out, "lse_out", call.lse_spec, self._device))
-        self._run(pointers, (query, key, value, features, out, lse_out), stream, workspace)
-        return out, _typed_lse(lse_out, call.layout.out_order)
+            pointers += self._extra_pointers(call, features.replacing(self._features))
+        elif call.extras:
+            pointers += self._planned_extras or self._extra_pointers(call, {})
+        self._run(pointers, (query, key, value, features, out, lse), stream, workspace)
+        return out if lse is None else (out, _typed_lse(lse, call.layout.out_order))
 
     def _operand_pointers(self, query: Any, key: Any, value: Any) -> list[ffi.CData]:
         call = self._attention
@@ -477,10 +474,8 @@ class Plan(OperatorPlan):
                 for position, member in enumerate(given)
             )
 
-    def _add_features(self, pointers: list[ffi.CData], features: Features) -> None:
-        planned = self._attention.extras
-        given = features.replacing(self._features) if features.is_given() else {}
-        pointers.extend(self._pointer(given.get(place), place.name, planned[place]) for place in planned)
+    def _extra_pointers(self, call: AttentionCall, given: Mapping[FeatureTensor, Any]) -> list[ffi.CData]:
+        return [self._pointer(given.get(place), place.name, planned) for place, planned in call.extras.items()]
 
     def update(self, *, kv_lengths: LengthsLike | None = None, q_lengths: LengthsLike | None = None) -> None:
         """Change the sequences' lengths, for runs from now on.
@@ -506,12 +501,13 @@ class Plan(OperatorPlan):
         call = prepare(fia.query, fia.key, value, **keywords, describe=as_tensor_or_placeholder)
         call.fia.out, call.fia.lse = fia.out, fia.lse
         self._replan(call.fia)
-        self._attention, self._keywords = call, keywords
-        self._keep_copies()
+        self._keywords = keywords
+        self._keep_copies(call)
 
-    def _keep_copies(self) -> None:
+    def _keep_copies(self, call: AttentionCall) -> None:
+        self._attention = call
         # For `update`, in place of the caller's sequences. One int for all stays one: the batch may change.
-        call, keywords = self._attention, self._keywords
+        keywords = self._keywords
         for name, copy in (("q_lengths", call.q_lengths), ("kv_lengths", call.kv_lengths)):
             if not isinstance(keywords[name], (int, np.integer)):
                 keywords[name] = copy

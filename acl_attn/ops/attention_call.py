@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ..errors import invalid, type_name, wrong_type
-from ..layouts import Geometry, Layout, cache_geometry, find_layout
+from ..layouts import Geometry, Layout, cache_geometry, check_heads, find_layout
 from ..lengths import Lengths, LengthsLike, as_lengths, packed_lengths
 from ..masks import FiaMask, Mask
-from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
+from ..spec import Spec, known_spec
+from ..tensor import ArrayLike, Tensor, as_tensor
 from ..values import integer, number
 from .feature_arguments import FEATURE_NAMES, NAMES_WITH, Features, FeatureTensor, Settings
 from .fia_call import POSITION, FiaCall, element_shape, members, snake_case_names
@@ -130,6 +131,7 @@ def prepare(
     call.layout = find_layout(_default_layout(query_tensor) if layout is None else layout, "layout")
     call.shape = shape = call.layout.geometry(query_tensor.shape, num_heads, "query")
     heads = shape.heads if num_heads is None else num_heads
+    check_heads(heads, shape, query_tensor.shape)
     optional: dict[int, Tensor] = {}
     if block_table is None:
         if block_size is not None:

@@ -14,7 +14,8 @@ from ..dtypes import DType, as_dtype, dtype_name
 from ..errors import invalid, type_name, wrong_type
 from ..kvcache.modes import as_mode
 from ..kvcache.pairs import QuantizedKV
-from ..tensor import ArrayLike, Spec, Tensor
+from ..spec import Spec
+from ..tensor import ArrayLike, Tensor
 from ..values import integer, number
 from .features import Alibi, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from .fia_call import POSITION

@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..tensor import ArrayLike, Spec
+from ..spec import Spec
+from ..tensor import ArrayLike
 
 __all__ = ["Alibi", "FullQuant", "KvQuant", "LeftPadding", "OutQuant", "Prefix", "Rope", "Scheme"]
 

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from ..errors import invalid, type_name, wrong_type
-from ..layouts import Layout, cache_geometry, find_layout
+from ..errors import invalid, type_name
+from ..layouts import Layout, cache_geometry, check_heads, find_layout
 from ..lengths import Lengths
 from ..masks import check_mask_dtype
-from ..tensor import ArrayLike, Spec, Tensor, as_tensor, known_spec
-from ..values import flag, integer, number
+from ..spec import Spec, known_spec
+from ..tensor import ArrayLike, Tensor, as_tensor
+from ..values import flag, integer, integers, number
 from .fia_call import INPUTS, POSITION, VERSIONS, FiaCall, element_shape, members, snake_case_names
 
 __all__ = ["LENGTHS", "FiaArguments", "read_arguments"]
@@ -83,11 +84,8 @@ def read_arguments(given: Mapping[str, Any], describe: Callable[[Any, str], Tens
         raise invalid("attention_out", expected, None, rule="API-E-04")
     if given["softmax_lse"] is not None and not wants_lse:
         raise invalid("softmax_lse", "None without softmax_lse_flag", type_name(given["softmax_lse"]))
-    if given["attention_out"] is None and 0 < heads != geometry.heads:
-        # The operator would blame the output that was made for it.
-        raise invalid(
-            "query", f"{heads} heads (num_heads)", f"{geometry.heads} in shape {query.shape}", rule="COM-C-03"
-        )
+    if given["attention_out"] is None:
+        check_heads(heads, geometry, query.shape)
     version = _version(given["version"], [*tensors, *lengths], attributes)
     call = FiaCall(query, keys, values, tensors, lengths, attributes, _NAMES, version)
     out_dtype = _BF16 if query.dtype.itemsize == 1 else query.dtype  # a quantised query's output is not quantised
@@ -142,6 +140,4 @@ def _lengths(found: object, parameter: str, layout: Layout, is_paged: bool) -> t
         return found.cumulative if is_cumulative else found.per_sequence
     if isinstance(found, np.ndarray):
         found = found.tolist() if found.ndim == 1 else (found,)
-    if not isinstance(found, Sequence) or isinstance(found, (str, bytes)):
-        raise wrong_type(parameter, "a sequence of int or a Lengths", type_name(found))
-    return tuple(integer(length, f"{parameter}[{position}]") for position, length in enumerate(found))
+    return integers(found, parameter, "a sequence of int or a Lengths")

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._lib import ffi, lib
+from ..addresses import as_tensor_or_placeholder
 from ..errors import check, invalid
 from ..handle_set import HandleSet
-from ..tensor import ArrayLike, Spec, as_tensor_or_placeholder
+from ..spec import Spec
+from ..tensor import ArrayLike
 from ..values import flag
 from .attention import attention
 from .attention_call import prepare

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..addresses import as_output
 from ..device import Device, device_id
 from ..lengths import Lengths
 from ..masks import UNBOUNDED_TOKENS
 from ..plan import run_once
 from ..streams import StreamLike
-from ..tensor import ArrayLike, as_output
+from ..tensor import ArrayLike
+from ..values import new_array
 from .fia_arguments import read_arguments
 from .fia_call import NEWEST
 
@@ -200,11 +200,11 @@ def fused_infer_attention_score(
     read = read_arguments(locals())
     call = read.call
     if attention_out is None:
-        attention_out = np.empty(read.out_spec.shape, read.out_spec.dtype)
+        attention_out = new_array(read.out_spec.shape, read.out_spec.dtype, "attention_out")
     call.out = as_output(attention_out, "attention_out", None, None)
     if read.lse_spec is not None:
         if softmax_lse is None:
-            softmax_lse = np.empty(read.lse_spec.shape, read.lse_spec.dtype)
+            softmax_lse = new_array(read.lse_spec.shape, read.lse_spec.dtype, "softmax_lse")
         call.lse = as_output(softmax_lse, "softmax_lse", None, None)
     run_once(call, stream, device_id(device))
     return attention_out, softmax_lse

@@ -18,10 +18,12 @@ import numpy as np
 from .._lib import ffi, lib
 from .._process import use_device
 from .._targets import OWN_MEMORY
+from ..addresses import output_pointer
 from ..lengths import Lengths
 from ..plan import Named, run_kept
 from ..prepared import Prepared, drop_surplus
-from ..tensor import Spec, Tensor, output_pointer
+from ..spec import Spec
+from ..tensor import Tensor
 from .fia_call import POSITION
 
 if TYPE_CHECKING:

@@ -43,6 +43,9 @@ _PLAN_NAMES = {
     "softmax_scale": "scale",
     "ori_win_left": "window",
     "ori_win_right": "window",
+    "max_seqlen_q": "q",
+    "max_seqlen_ori_kv": "ori_kv",
+    "max_seqlen_cmp_kv": "cmp_kv",
     "return_softmax_lse": "return_lse",
 }
 

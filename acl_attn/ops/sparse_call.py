@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from ..addresses import as_output
 from ..errors import invalid, type_name, wrong_type
 from ..handle_set import HandleSet, Outline
 from ..placed import check_by_host
 from ..plan import run_once
 from ..prepared import Operator, Slot
+from ..spec import Spec
 from ..streams import StreamLike
-from ..tensor import ArrayLike, Spec, Tensor, as_output, as_tensor
-from ..values import flag, integer, number
+from ..tensor import ArrayLike, Tensor, as_tensor
+from ..values import flag, integer, new_array, number
 
 __all__ = ["METADATA", "Signature", "SparseCall", "lse_spec", "no_lse", "output_specs", "run_main", "run_metadata"]
 
@@ -173,7 +175,8 @@ def run_main(
     query = as_tensor(given["q"], "q")
     specs = output_specs(signature, given, query)
     made = {
-        name: np.empty(spec.shape, spec.dtype) if given[name] is None else given[name] for name, spec in specs.items()
+        name: new_array(spec.shape, spec.dtype, name) if given[name] is None else given[name]
+        for name, spec in specs.items()
     }
     outputs = {name: as_output(made[name], name, spec.shape, spec.dtype) for name, spec in specs.items()}
     run_once(SparseCall(signature, {**given, "q": query}, outputs), stream, device)
@@ -209,7 +212,7 @@ def output_specs(signature: Signature, given: Mapping[str, Any], query: Tensor) 
 
 def no_lse() -> Tensor:
     """Stand in for a log-sum-exp that nobody wants, where there must be one."""
-    return as_tensor(np.empty(_NO_LSE.shape, _NO_LSE.dtype), "softmax_lse")
+    return as_tensor(new_array(_NO_LSE.shape, _NO_LSE.dtype, "softmax_lse"), "softmax_lse")
 
 
 def run_metadata(

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from .._lib import ffi, lib
+from ..addresses import as_tensor_or_placeholder
 from ..errors import check
 from ..handle_set import HandleSet
-from ..tensor import Spec, as_tensor_or_placeholder
+from ..spec import Spec
 from .judge import Judged, bound, register
 from .kv_quant_sparse_attn_sharedkv import kv_quant_sparse_attn_sharedkv, kv_quant_sparse_attn_sharedkv_metadata
 from .sparse_call import METADATA, Signature, SparseCall, output_specs

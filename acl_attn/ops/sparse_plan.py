@@ -11,20 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .._lib import ffi
+from ..addresses import as_output_or_placeholder, as_tensor_or_placeholder, output_pointer
 from ..device import Device, device_id
 from ..errors import invalid, wrong_type
 from ..lengths import LengthsLike
 from ..plan import OperatorPlan
+from ..spec import Spec
 from ..streams import StreamLike
-from ..tensor import (
-    ArrayLike,
-    Spec,
-    Tensor,
-    as_output_or_placeholder,
-    as_tensor_or_placeholder,
-    output_pointer,
-)
-from ..values import flag
+from ..tensor import ArrayLike, Tensor
+from ..values import flag, new_array
 from .describe_metadata import describe_metadata
 from .sparse_arguments import Arrays, SparseArguments, SparseLengths, names_of_the_plan
 from .sparse_call import METADATA, SparseCall, lse_spec, no_lse
@@ -303,7 +298,7 @@ class SparsePlan(OperatorPlan):
     def _output(self, given: ArrayLike | None, name: str, spec: Spec) -> Any:
         if given is None:
             given = self._outputs[name]
-        return np.empty(spec.shape, spec.dtype) if given is None else given
+        return new_array(spec.shape, spec.dtype, name) if given is None else given
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"workspace {self.workspace_bytes} bytes"

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from ..checking import check_arguments, operator_named
 from ..errors import AclAttnError, invalid, type_name
 from ..report import Report
-from ..tensor import Spec, as_tensor
+from ..spec import Spec
+from ..tensor import as_tensor
 from .archive import Archive, read_archive, write_archive
 from .description import decode, describe, encode
 

@@ -29,7 +29,8 @@ from ..lengths import Lengths
 from ..masks import Mask
 from ..ops.features import Alibi, FullQuant, KvQuant, LeftPadding, OutQuant, Prefix, Rope
 from ..ops.full_quant import KINDS, as_full_quant
-from ..tensor import Spec, Tensor
+from ..spec import Spec
+from ..tensor import Tensor
 
 __all__ = ["SaveArray", "TakeArray", "decode", "encode"]
 

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "engine/ahead-inl.h"
+#include "engine/amx_logits-inl.h"
 #include "engine/amx_products-inl.h"
 #include "engine/amx_weights-inl.h"
-#include "engine/bias-inl.h"
 #include "engine/block_rows-inl.h"
 #include "engine/panels-inl.h"
 
@@ -18,14 +18,14 @@ namespace {
 template <class T, class Operand, class Owner>
 class AmxRows : protected BlockRows<Operand, Owner> {
     using Block = BlockRows<Operand, Owner>;
-    using Weights = AmxWeights<Operand, AmxRows>;
-    friend Weights;
+    using Logits = AmxLogits<T>;
+    using Weights = AmxWeights<Operand>;
 
 protected:
     static constexpr int kGroup = Operand::kGroup;
 
     AmxRows(const RowBlock& block, const Scratch& scratch, const Panels<T, Operand>& panels)
-        : Block(block, scratch, panel_steps<Operand>(block.dim)), panels_(panels), weights_(scratch, *this) {}
+        : Block(block, scratch, panel_steps<Operand>(block.dim)), panels_(panels), weights_(scratch) {}
 
     void begin(int rows) {
         Block::begin(rows);
@@ -61,26 +61,24 @@ private:
     using Block::has_sums_;
 
     void visit_units(Ahead& ahead) {
-        Beside beside = {nullptr, ahead};
-        for (int i = 0; i <= units_; i++) {
-            if (i == 0) {
-                if (units_ > 0) score(unit_[0], beside);
-                continue;
-            }
-            if (i > 1) rescale(unit_[i - 2]);
+        if (units_ == 0) return;
+        Beside beside = {nullptr, ahead, {}, b_.mask != nullptr || b_.bias.kind == BiasKind::tensor};
+        describe(unit_[0], 0);
+        for (int i = 0; i <= units_ + 1; i++) {
+            const bool has_scores = i < units_, has_weights = i >= 1 && i <= units_, has_values = i >= 2;
+            if (has_values) rescale(unit_[i - 2]);
+            const int calls = (has_values ? value_calls(unit_[i - 2]) : 0) + (has_scores ? score_calls(unit_[i]) : 0);
+            if (i + 1 < units_) beside.tensors = tensors_ahead(describe(unit_[i + 1], i + 1), calls);
             // Unit i - 1 is weighed beside the products of unit i - 2 with values and of unit i with keys.
-            prepare(unit_[i - 1]);
-            const int calls = (i > 1 ? value_calls(unit_[i - 2]) : 0) + (i < units_ ? score_calls(unit_[i]) : 0);
-            weights_.spread(calls);
-            beside.weights = &weights_;
-            if (i > 1) accumulate(unit_[i - 2], beside);
-            if (i < units_) score(unit_[i], beside);
-            weights_.finish();
+            if (has_weights) {
+                prepare(unit_[i - 1]);
+                weights_.spread(calls);
+                beside.weights = &weights_;
+            }
+            if (has_values) accumulate(unit_[i - 2], beside);
+            if (has_scores) score(unit_[i], beside);
+            if (has_weights) weights_.finish();
             beside.weights = nullptr;
-        }
-        if (units_ > 0) {
-            rescale(unit_[units_ - 1]);
-            accumulate(unit_[units_ - 1], beside);
         }
     }
 
@@ -88,8 +86,11 @@ private:
     struct Beside {
         Weights* weights;  // null: none
         Ahead& ahead;
+        Ahead tensors;  // of masks and biases
+        const bool has_tensors;
         void advance() {
             ahead.advance();
+            if (has_tensors) tensors.advance();
             if (weights != nullptr) weights->advance();
         }
     };
@@ -98,6 +99,7 @@ private:
     struct Unit : AmxUnit {
         int group, groups;
         TileColumns seen;  // not rounded to whole products
+        const AmxLogitRows* view;  // null: all that the unit has
     };
 
     void load_query(int r) {
@@ -136,8 +138,9 @@ private:
         return calls * ((b_.dim_v + 2 * kAmxColumns - 1) / (2 * kAmxColumns));
     }
 
-    void score(const Unit& unit, Beside& beside) {
-        prefetch_adjustments(unit);
+    // Not inlined, nor is accumulate(): each needs the processor's registers for itself.
+    __attribute__((noinline)) void score(const Unit& unit, Beside& beside) {
+        logits_.enter(unit, unit.view);
         const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, query_part()};
         const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
         for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
@@ -148,26 +151,75 @@ private:
             } else {
                 amx_scores<Operand, 1, 2>(query, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             }
+            // One step late: what a product stores arrives in memory after the next one has begun.
+            if (panels_.finite && c > unit.begin) logits_.take(c - Logits::kColumns);
         }
+        if (panels_.finite) logits_.take(unit.end - Logits::kColumns);
     }
 
-    // What the softmax needs before its steps, which find the maxima; unless these decide what to set aside.
+    // What the softmax needs before its steps.
     void prepare(const Unit& unit) {
-        if (!panels_.finite) add_specials(unit);
-        is_scaled_ = b_.bias.kind != BiasKind::none || !(b_.scale > 0.0f);
-        is_whole_ = !is_masked(unit) && !is_scaled_ &&
-                    owner().seen(last_row(unit)).begin <= panels_.key + unit.begin &&
-                    owner().seen(unit.row).end >= panels_.key + unit.end;
-        weights_.enter(unit, is_scaled_ ? kLog2E : b_.scale * kLog2E);
+        if (!panels_.finite) {
+            add_specials(unit);
+            for (int c = unit.begin; c < unit.end; c += Logits::kColumns) logits_.take(c);
+        }
+        weights_.enter(unit, has_factor() ? kLog2E : b_.scale * kLog2E, logits_.tops());
         if (panels_.exceptional || any_aside_) prepare_aside(unit);
     }
 
-    bool is_masked(const Unit& unit) {
-        return owner().is_masked(unit.group) || (unit.groups == 2 && owner().is_masked(unit.group + 1));
+    // Whether scores are scaled before the softmax: others are added to them, or the largest would not stay so.
+    bool has_factor() const { return b_.bias.kind != BiasKind::none || !(b_.scale > 0.0f); }
+
+    // What a unit's rows add and see; null: nothing, and all its columns.
+    const AmxLogitRows* describe(Unit& unit, int index) {
+        AmxLogitRows& view = view_[index % 2];
+        view.adds = has_factor();
+        view.masks = owner().is_masked(unit.group) || (unit.groups == 2 && owner().is_masked(unit.group + 1));
+        const bool cuts = owner().seen(last_row(unit)).begin > panels_.key + unit.begin ||
+                          owner().seen(unit.row).end < panels_.key + unit.end;
+        unit.view = view.adds || view.masks || cuts ? &view : nullptr;
+        if (unit.view == nullptr) return nullptr;
+        view.factor = b_.scale;
+        view.all_begin = unit.begin;
+        view.all_end = unit.end;
+        for (int i = 0; i < unit.rows; i++) {
+            view.begin[i] = unit.begin;
+            view.end[i] = unit.end;
+            view.bias[i] = RowBias(reinterpret_cast<const uint16_t*>(s_.zeros));
+            view.mask[i] = reinterpret_cast<const uint8_t*>(s_.zeros);
+            if (!owner().has_row(unit.row + i)) continue;
+            const int64_t row = owner().row(unit.row + i);
+            const Interval seen = owner().seen(unit.row + i);
+            view.begin[i] = static_cast<int>(larger(seen.begin - panels_.key, unit.begin));
+            view.end[i] = static_cast<int>(smaller(seen.end - panels_.key, unit.end));
+            if (view.begin[i] > view.all_begin) view.all_begin = view.begin[i];
+            if (view.end[i] < view.all_end) view.all_end = view.end[i];
+            if (b_.bias.kind != BiasKind::none) view.bias[i] = RowBias(b_, 0, row, panels_.key);
+            if (view.masks) view.mask[i] = mask_row(b_, row) + panels_.key;
+        }
+        view.columns = unit.seen;
+        view.rows = unit.rows;
+        return unit.view;
+    }
+
+    // Rows of tensors lie too far apart for the processor to foresee them.
+    Ahead tensors_ahead(const AmxLogitRows* view, int calls) {
+        if (view == nullptr) return {};
+        const bool has_bias = b_.bias.kind == BiasKind::tensor;
+        const void **biases = tensor_rows_, **masks = tensor_rows_ + (has_bias ? view->rows : 0);
+        const int64_t columns = view->columns.end - view->columns.begin;
+        for (int i = 0; i < view->rows; i++) {
+            if (has_bias) biases[i] = view->bias[i].numbers + view->columns.begin;
+            if (view->masks) masks[i] = view->mask[i] + view->columns.begin;
+        }
+        const int64_t bytes = columns * static_cast<int64_t>(sizeof(uint16_t));
+        Ahead ahead = has_bias ? Ahead(biases, bytes, view->masks ? masks : nullptr, columns, 0, view->rows)
+                               : Ahead(masks, view->masks ? columns : 0, nullptr, 0, 0, view->rows);
+        ahead.spread(calls);
+        return ahead;
     }
 
     void prepare_aside(const Unit& unit) {
-        weights_.find_maxima();
         if (panels_.exceptional) {
             set_aside_rows(unit);
             weights_.find_scales();
@@ -189,42 +241,6 @@ private:
         int last = unit.row + unit.rows - 1;
         while (!owner().has_row(last)) last--;
         return last;
-    }
-
-    // Brings close what adjust() will read for a unit: rows lie too far apart for the processor to foresee them.
-    void prefetch_adjustments(const Unit& unit) {
-        const bool has_bias = b_.bias.kind == BiasKind::tensor;
-        if (!is_masked(unit) && !has_bias) return;
-        const int64_t first = panels_.key + unit.seen.begin, end = panels_.key + unit.seen.end;
-        for (int r = unit.row; r <= last_row(unit); r++) {
-            if (!owner().has_row(r)) continue;
-            const int64_t row = owner().row(r);
-            if (is_masked(unit)) prefetch_lines(mask_row(b_, row) + first, mask_row(b_, row) + end);
-            if (has_bias) {
-                const int64_t head = b_.sink.first_head + query_head(b_, 0, row);
-                const uint16_t* bias = bias_row(b_, head, row / b_.group);
-                prefetch_lines(bias + first, bias + end);
-            }
-        }
-    }
-
-    static void prefetch_lines(const void* begin, const void* end) {
-        constexpr int kLine = 64;
-        for (const char* p = static_cast<const char*>(begin); p < end; p += kLine) prefetch_to_l1(p);
-    }
-
-    // Hides what rows [row, row + kLanes) of the unit do not see, and adds to scores.
-    void adjust(const AmxUnit& unit, int row) {
-        if (is_whole_) return;
-        for (int r = unit.row + row; r < unit.row + row + kLanes; r++) {
-            if (!owner().has_row(r)) continue;
-            float* scores = unit.scores + (r - unit.row) * kScoreStride;
-            if (is_scaled_) {
-                const vf scale = splat(b_.scale);
-                for (int c = unit.begin; c < unit.end; c += kLanes) store(scores + c, load<vf>(scores + c) * scale);
-            }
-            owner().adjust_scores(r, owner().seen(r), unit.begin, unit.end, scores);
-        }
     }
 
     // An infinity of a key would meet the zeros that are second parts of queries: the scores with such keys anew.
@@ -263,7 +279,7 @@ private:
         }
     }
 
-    void accumulate(const Unit& unit, Beside& beside) {
+    __attribute__((noinline)) void accumulate(const Unit& unit, Beside& beside) {
         const bool fresh = this->begin_sums(unit.group, unit.groups);
         const AmxFactor weights = {unit.scores, kScoreStride, kAmxColumns};
         AmxFactor values = {s_.value_panels, panels_.value_panel_size(), panels_.value_part_size()};
@@ -286,7 +302,9 @@ private:
     const AmxSession session_;  // the registers while the block is computed
     const Panels<T, Operand>& panels_;
     Weights weights_;
-    bool is_scaled_ = false, is_whole_ = false;  // of the unit that is weighed
+    Logits logits_;
+    AmxLogitRows view_[2];  // of units that follow each other
+    const void* tensor_rows_[2 * kAmxUnitRows];
     Unit unit_[Block::kMaxGroups];
     int units_ = 0;
 };

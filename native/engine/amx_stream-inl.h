@@ -51,8 +51,8 @@ public:
         __builtin_memset(queries_, 0, static_cast<size_t>(blocks() * (panel_bytes() + 64)));
     }
 
-    // Row r of head h, whose numbers are in the order of memory.
-    void enter(int h, int r, const float* query) {
+    // As StreamKeys::enter.
+    bool enter(int h, int r, const float* query) {
         const int64_t block = h * blocks_of(rows_) + r / kAmxPartRows;
         const int row = r % kAmxPartRows;
         char* panel = queries_ + block * panel_bytes() + kAmxElementBytes * row;
@@ -83,6 +83,7 @@ public:
                 });
             }
         }
+        return true;
     }
 
     // The scores of all rows with `count` keys, into columns `begin` and after of `scores`. Chunks of all heads follow

@@ -18,25 +18,20 @@ struct AmxUnit {
     float* scores;  // [rows][kScoreStride], of column 0
 };
 
-// Rows has `adjust(unit, row)`: hides what kLanes rows from `row` on (counted in the unit) do not see.
-template <class Operand, class Rows>
+template <class Operand>
 class AmxWeights {
 public:
-    AmxWeights(const Scratch& scratch, Rows& rows) : s_(scratch), rows_(rows) {}
+    explicit AmxWeights(const Scratch& scratch) : s_(scratch) {}
 
     // Begins a unit, whose scores are to be multiplied by `factor`, so that they count powers of 2, as s_.row_max does
-    // here.
-    void enter(const AmxUnit& unit, float factor) {
+    // here. `tops`: [rows][kLanes], among which are the rows' largest scores.
+    void enter(const AmxUnit& unit, float factor, const float (*tops)[kLanes]) {
         unit_ = unit;
         factor_ = factor;
-        row_ = known_ = 0;
+        row_ = 0;
         column_ = unit.begin;
+        for (int r = 0; r < unit.rows; r += kLanes) find_reference(r, tops + r);
         find_scales();
-    }
-
-    // Finds the maxima now.
-    void find_maxima() {
-        while (known_ < unit_.rows) find_next_maxima();
     }
 
     // After headrooms changed: what probabilities are multiplied by.
@@ -59,7 +54,7 @@ public:
     void spread(int calls) {
         calls_ = calls;
         credit_ = 0;
-        steps_ = unit_.rows / 2 * ((unit_.end - unit_.begin + kStep - 1) / kStep) + unit_.rows / kLanes;
+        steps_ = unit_.rows / 2 * ((unit_.end - unit_.begin + kStep - 1) / kStep);
     }
 
     __attribute__((always_inline)) void advance() {
@@ -90,21 +85,15 @@ private:
     static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
 
     // Of kLanes rows; leaves in s_.row_rescale what the rows' sums so far must be multiplied by.
-    void find_next_maxima() {
-        const int r = known_;
-        known_ += kLanes;
-        rows_.adjust(unit_, r);
-        vf tops[kLanes];
+    void find_reference(int r, const float (*tops)[kLanes]) {
+        vf top[kLanes];
         for (int i = 0; i < kLanes; i++) {
-            const float* scores = unit_.scores + (r + i) * kScoreStride;
-            vf top = splat(-kInfinity);
-            for (int c = unit_.begin; c < unit_.end; c += kLanes) top = max_number(load<vf>(scores + c), top);
-            tops[i] = top;
+            top[i] = load<vf>(tops[i]);
             store(sums_[r + i], vf{});
         }
         float* row_max = s_.row_max + unit_.row + r;
         const vf before = load<vf>(row_max);
-        const vf now = max_number(maxima_of(tops) * splat(factor_), before);
+        const vf now = max_number(maxima_of(top) * splat(factor_), before);
         // The reference stays while no score is far above it: what rows have summed is rarely multiplied then. As in
         // softmax_step, nothing but hidden scores so far must not become NaN.
         const vf kept = select(now <= before + kReferenceLag, before, now);
@@ -133,7 +122,6 @@ private:
     }
 
     void step() {
-        if (row_ == known_) return find_next_maxima();
         const int end = unit_.end < column_ + kStep ? unit_.end : column_ + kStep;
         if (is_scaled_) {
             weigh<true>(end);
@@ -159,12 +147,10 @@ private:
     }
 
     const Scratch& s_;
-    Rows& rows_;
     AmxUnit unit_ = {};
     float factor_ = 1.0f;
     bool is_scaled_ = false;
     int row_ = 0, column_ = 0;             // of the next step
-    int known_ = 0;                        // so many rows' maxima are known
     int calls_ = 1, credit_ = 0, steps_ = 0;
     alignas(64) float row_factor_[kAmxUnitRows], reference_[kAmxUnitRows];
     alignas(64) float sum_rescale_[kAmxUnitRows];  // row_rescale without a change of headroom

@@ -124,6 +124,7 @@ Fault PlannedAttention::run(const Operands& operands, void* memory) const noexce
     if (fault.found || schedule_.items.empty()) return fault;
     Run run{*this, operands, divide_workspace(memory, problem_, schedule_, kernels_, slots_)};
     std::memset(run.workspace.arrivals, 0, schedule_.merges.size() * sizeof(int32_t));
+    std::memset(run.workspace.tile_masks, 0, static_cast<size_t>(schedule_.tile_mask_bytes));
     run_on_threads(slots_, work, &run);
     return {};
 }
@@ -341,6 +342,10 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
     block.bias.distance = p.bias_distance;
     if (p.has_mask) block.mask = operands.mask + s.mask_offset;
     block.mask_row_stride = p.mask_row_stride;
+    if (!schedule_.tile_masks.empty()) {
+        block.tile_masks = run.workspace.tile_masks + schedule_.tile_masks[static_cast<size_t>(item.sequence)];
+        block.tile_mask_stride = tiles_of(s);
+    }
     block.band_first = s.band.first;
     block.band_last = s.band.last;
     block.row_begin = item.row_begin;

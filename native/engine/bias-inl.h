@@ -24,46 +24,51 @@ inline vf square_root(vf x) {
 #endif
 }
 
-// Elements [c, c + kLanes) of a row of the bias tensor, those outside [begin, end) unread and 0.
-inline vf load_bias(Dtype dtype, const uint16_t* row, int c, int begin, int end) {
-    if (c >= begin) return widen_part(dtype, row + c, end - c);
-    uint16_t codes[kLanes] = {};
-    for (int i = begin; i < c + kLanes && i < end; i++) codes[i - c] = row[i];
-    return widen_part(dtype, codes, kLanes);
-}
+// What is added to the scores of one query row, of which column c is key first_key + c.
+struct RowBias {
+    const uint16_t* numbers = nullptr;  // of column 0; null: there is no tensor, but a slope
+    float slope = 0.0f;
+    int32_t start = 0;     // distance of column 0
+    bool is_root = false;  // of the distance
 
-// Of the bias tensor, the row of a query head's token, from key 0 on.
-inline const uint16_t* bias_row(const RowBlock& block, int64_t head, int64_t token) {
-    return reinterpret_cast<const uint16_t*>(block.bias.base + head * block.bias.head_stride +
-                                             token * block.bias.row_stride);
-}
+    RowBias() = default;
+    explicit RowBias(const uint16_t* row) : numbers(row) {}
+    RowBias(const RowBlock& block, int kv_head, int64_t row, int64_t first_key) {
+        const BiasView& bias = block.bias;
+        const int64_t token = row / block.group;
+        const int64_t head = block.sink.first_head + query_head(block, kv_head, row);
+        if (bias.kind == BiasKind::tensor) {
+            numbers = reinterpret_cast<const uint16_t*>(bias.base + head * bias.head_stride + token * bias.row_stride);
+            numbers += first_key;
+        } else if (bias.kind != BiasKind::none) {
+            slope = bias.slopes[head];
+            start = static_cast<int32_t>(first_key - token + bias.distance);
+            is_root = bias.kind == BiasKind::slope_sqrt;
+        }
+    }
+
+    // Of columns [c, c + kLanes); a tensor's numbers outside [begin, end) unread and 0.
+    template <class T>
+    vf at(int c, int begin, int end) const {
+        if (numbers != nullptr) return widen(T{}, load_between<vh>(numbers, c, begin, end));
+        const vf signed_distance = __builtin_convertvector(lane_index() + (start + c), vf);
+        const vf distance = as_float(as_int(signed_distance) & 0x7fffffff);
+        return -(splat(slope) * (is_root ? square_root(distance) : distance));
+    }
+};
 
 // scores[c] is of key first_key + c, for columns [begin, end), multiples of kLanes. Only biases of keys inside `seen`
 // are read, and added.
 inline void add_bias(const RowBlock& block, int kv_head, int64_t row, Interval seen, int64_t first_key, int begin,
                      int end, float* scores) {
-    const BiasView& bias = block.bias;
     const int seen_begin = static_cast<int>(larger(seen.begin - first_key, begin));
     const int seen_end = static_cast<int>(smaller(seen.end - first_key, end));
     if (seen_begin >= seen_end) return;
-    const int64_t token = row / block.group;
-    const int64_t head = block.sink.first_head + query_head(block, kv_head, row);
-    const int first = round_down(seen_begin, kLanes);
-    if (bias.kind == BiasKind::tensor) {
-        const uint16_t* from = bias_row(block, head, token) + first_key;
-        for (int c = first; c < seen_end; c += kLanes) {
-            const vf x = load_bias(block.sink.query_dtype, from, c, seen_begin, seen_end);
-            store(scores + c, load<vf>(scores + c) + x);
-        }
-        return;
-    }
-    const vf slope = splat(bias.slopes[head]);
-    const int32_t start = static_cast<int32_t>(first_key - token + bias.distance);
-    for (int c = first; c < seen_end; c += kLanes) {
-        const vf signed_distance = __builtin_convertvector(lane_index() + (start + c), vf);
-        vf distance = as_float(as_int(signed_distance) & 0x7fffffff);
-        if (bias.kind == BiasKind::slope_sqrt) distance = square_root(distance);
-        store(scores + c, load<vf>(scores + c) - slope * distance);
+    const RowBias bias(block, kv_head, row, first_key);
+    const bool is_f16 = block.sink.query_dtype == Dtype::f16;
+    for (int c = round_down(seen_begin, kLanes); c < seen_end; c += kLanes) {
+        const vf x = is_f16 ? bias.at<F16>(c, seen_begin, seen_end) : bias.at<BF16>(c, seen_begin, seen_end);
+        store(scores + c, load<vf>(scores + c) + x);
     }
 }
 

@@ -23,12 +23,12 @@ struct NoScales {
 
 // T: what the products take. Rows of codes whose numbers may not suit folded scales are marked by a headroom, and the
 // caller computes them again from dequantised numbers.
-template <class T>
+template <class T, class Products = DecodeProducts<T>>
 class Decode {
 public:
     static constexpr bool kCodes = is_code<T>;
-    using Keys = typename DecodeProducts<T>::Keys;
-    using Values = typename DecodeProducts<T>::Values;
+    using Keys = typename Products::Keys;
+    using Values = typename Products::Values;
     // Bytes that are asked for while as many are read: less comes late, more falls out of the second-level cache again.
     static constexpr int64_t kGroupBytes = 32768;
 
@@ -64,8 +64,9 @@ public:
     const float* out(int i) const { return s_.out + i * ldo_; }
     int index(int kv_head, int r) const { return kv_head * rows_ + r; }  // of a row among all heads'
 
-    // Whether the accumulators overflowed or met an infinity or NaN.
+    // Whether the products could not take it, or the accumulators overflowed or met an infinity or NaN.
     bool is_suspect(int i) const {
+        if ((refused_ >> i & 1) != 0) return true;
         vi suspect = {};
         for (int c = 0; c < ldo_; c += kLanes) suspect |= is_non_finite(load<vf>(out(i) + c));
         return any(suspect) || (kCodes && s_.row_headroom[i] != 1.0f);
@@ -83,7 +84,7 @@ private:
         for (int d = ldq_ - Keys::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
         widen_query(b_, h, b_.row_begin + r, query);
         if constexpr (kCodes) fold_key_scales(h, i);
-        keys_.enter(h, r, query);
+        if (!keys_.enter(h, r, query)) refused_ |= uint64_t{1} << i;
     }
 
     void to_memory_order(float* out) const {
@@ -271,9 +272,10 @@ private:
     const bool careful_;
     const int rows_, ldq_, ldo_;         // rows of each head
     const bool are_moved_;               // keys or values are put together, or dequantised, before the products
-    [[maybe_unused]] typename DecodeProducts<T>::Session session_;
+    [[maybe_unused]] typename Products::Session session_;
     Keys keys_;
     Values values_;
+    uint64_t refused_ = 0;               // one bit for each row
     Interval span_ = {};                 // keys whose addresses are held: those of one split
     int64_t tile_ = 0;                   // first key of the tile
     int begin_ = 0, count_ = 0;          // columns of the tile that any row of the block sees
@@ -323,7 +325,7 @@ void decode(const RowBlock& block, const Scratch& scratch) {
         if ((suspects >> i & 1) == 0) continue;
         const int64_t row = block.row_begin + i % rows;
         const RowBlock single = single_row(block, i / rows, row);
-        Decode<Careful> again(single, scratch, true);
+        Decode<Careful, StreamProducts<Careful>> again(single, scratch, true);
         again.accumulate();
         finish_row(block, i / rows, row, again.out(0), again.state(0));
     }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for AVX-512 with the dot product of bf16 pairs.
+#include "engine/pair_stream-inl.h"
+
 #include "engine/kernels-inl.h"
 
 namespace acl_attn::engine {

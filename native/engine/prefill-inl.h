@@ -53,8 +53,13 @@ private:
     bool has_row(int r) const { return r < rows_; }
     int64_t row(int r) const { return b_.row_begin + r; }
     Interval seen(int r) const { return visible_keys(b_, row(r)); }
-    Interval group_seen(int g) const { return masked_[g] == Masked::all ? Interval{0, 0} : group_band(g); }
-    bool is_masked(int g) const { return masked_[g] != Masked::nothing; }
+    Interval group_seen(int g) const {
+        const Interval band = group_band(g);
+        if (b_.mask == nullptr) return band;
+        const TileColumns shown = masks_[g].shown();
+        return {larger(band.begin, tile_.key + shown.begin), smaller(band.end, tile_.key + shown.end)};
+    }
+    bool is_masked(int g) const { return masks_[g].hides_some(); }
     Interval group_band(int g) const {
         return visible_keys(b_, row(g * kGroup), smaller(row((g + 1) * kGroup), b_.row_end));
     }
@@ -63,16 +68,17 @@ private:
     bool look_at_mask() {
         bool is_seen = false;
         for (int g = 0; g < this->groups_; g++) {
-            const Interval band = group_band(g);
-            const int64_t first = larger(band.begin, tile_.key + tile_.begin);
-            const int64_t end = smaller(band.end, tile_.key + tile_.end);
-            if (first >= end) continue;
-            MaskBytes bytes;
-            for (int r = g * kGroup; r < (g + 1) * kGroup && has_row(r) && !bytes.are_mixed(); r++) {
-                bytes.add(mask_row(b_, row(r)) + first, static_cast<int>(end - first));
+            uint8_t* code = b_.tile_masks + (b_.row_begin / kGroup + g) * b_.tile_mask_stride + tile_.key / kTileKeys;
+            masks_[g] = TileMask::read(code);
+            if (!masks_[g].is_known()) {
+                const Interval band = group_band(g);
+                const TileColumns columns = {static_cast<int>(larger(band.begin - tile_.key, tile_.begin)),
+                                             static_cast<int>(smaller(band.end - tile_.key, tile_.end))};
+                const int64_t end = smaller(row((g + 1) * kGroup), b_.row_end);
+                masks_[g] = TileMask(b_, row(g * kGroup), end, tile_.key, columns);
+                masks_[g].write(code);
             }
-            masked_[g] = bytes.are_mixed() ? Masked::some : bytes.any_hidden ? Masked::all : Masked::nothing;
-            is_seen |= bytes.any_shown;
+            is_seen |= !masks_[g].hides_all();
         }
         return is_seen;
     }
@@ -120,8 +126,7 @@ private:
     const int rows_;
     Tile<T, Operand> tile_;
     uint64_t extreme_rows_[Operand::kBlockRows / 64] = {};
-    enum class Masked : uint8_t { nothing, some, all };
-    Masked masked_[Operand::kBlockRows / kGroup] = {};  // of the tile's keys, from a group's rows
+    TileMask masks_[Operand::kBlockRows / kGroup];  // of the tile's keys, from a group's rows
 };
 
 template <class T, class Operand>

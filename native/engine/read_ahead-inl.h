@@ -25,27 +25,24 @@ public:
         int count;
     };
 
-    ReadAhead() { finish(streams_[0]), finish(streams_[1]); }  // asks for nothing
+    ReadAhead() { finish(streams_[0]), finish(streams_[1]), count_stretches(); }  // asks for nothing
 
     // While a group of rows is read, the next one is to be asked for.
     ReadAhead(const Rows& rows, int group) : r_(rows), half_(group / 2) {
         frontier_.tile_end = r_.first_tile;
         skip(group);
         begin_group();
+        count_stretches();
     }
 
-    // So many bytes are read.
+    // So many bytes are read. Cheap where they are a constant multiple of kStep.
     __attribute__((always_inline)) void advance(int bytes) {
-        constexpr int line = 64, stretch = 2 * line;
-        for (bytes_ += bytes; bytes_ >= 2 * stretch; bytes_ -= 2 * stretch) {
-            prefetch_to_l2(streams_[0].at);
-            prefetch_to_l2(streams_[1].at);
-            prefetch_to_l2(streams_[0].at + line);
-            prefetch_to_l2(streams_[1].at + line);
-            streams_[0].at += stretch;
-            streams_[1].at += stretch;
-            if (streams_[0].at >= streams_[0].end || streams_[1].at >= streams_[1].end) next_rows();
-        }
+        for (int n = bytes / kStep; n > 0; n--) ask();
+        if (bytes % kStep == 0) return;
+        bytes_ += bytes % kStep;
+        if (bytes_ < kStep) return;
+        bytes_ -= kStep;
+        ask();
     }
 
 private:
@@ -59,6 +56,19 @@ private:
         int left = -1;  // rows after this one; negative: at the end
         Place place;
     };
+
+    static constexpr int kLine = 64, kStretch = 2 * kLine, kStep = 2 * kStretch;
+
+    __attribute__((always_inline)) void ask() {
+        const char *first = streams_[0].at, *second = streams_[1].at;
+        prefetch_to_l2(first);
+        prefetch_to_l2(second);
+        prefetch_to_l2(first + kLine);
+        prefetch_to_l2(second + kLine);
+        streams_[0].at = first + kStretch;
+        streams_[1].at = second + kStretch;
+        if (--stretches_ <= 0) next_rows();
+    }
 
     void step(Place& place, int rows) const {
         place.row += rows;
@@ -128,11 +138,18 @@ private:
             }
         }
         if (streams_[0].left < 0 && streams_[1].left < 0) begin_group();
+        count_stretches();
+    }
+
+    void count_stretches() {
+        const auto left = [](const Stream& stream) { return (stream.end - stream.at + kStretch - 1) / kStretch; };
+        stretches_ = left(streams_[0]) < left(streams_[1]) ? left(streams_[0]) : left(streams_[1]);
     }
 
     Rows r_ = {};
     int half_ = 1;
     int bytes_ = 0;  // read, and not yet made up for
+    int64_t stretches_ = 0;  // until one of the streams needs other rows
     Place frontier_;
     Stream streams_[2];
 };

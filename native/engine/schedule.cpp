@@ -172,6 +172,8 @@ int worthwhile_threads(const Problem& problem, int threads) {
     return worthwhile_threads(scores * problem.kv_heads * (problem.dim + problem.dim_v), threads);
 }
 
+int64_t tiles_of(const Sequence& s) { return (s.kv_len + kTileKeys - 1) / kTileKeys; }
+
 Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows) {
     Schedule schedule;
     std::vector<int32_t> order(problem.sequences.size());
@@ -192,6 +194,13 @@ Schedule make_schedule(const Problem& problem, int threads, int group, int block
     }
     Builder builder(problem, schedule, threads, group);
     for (const int32_t sequence : order) builder.add_sequence(sequence);
+    if (problem.has_mask && schedule.block_rows > 0) {
+        for (const Sequence& s : problem.sequences) {
+            const Shape shape = shape_of(problem, s);
+            schedule.tile_masks.push_back(schedule.tile_mask_bytes);
+            if (!shape.is_decode) schedule.tile_mask_bytes += (shape.rows + group - 1) / group * tiles_of(s);
+        }
+    }
     for (const int32_t sequence : order) {
         const Sequence& s = problem.sequences[static_cast<size_t>(sequence)];
         if (s.pad_before == 0 && s.pad_after == 0) continue;

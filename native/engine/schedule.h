@@ -40,6 +40,8 @@ struct Schedule {
     std::vector<WorkItem> items;  // large ones first, as far as cache reuse allows
     std::vector<Merge> merges;
     int64_t partial_rows = 0;
+    std::vector<int64_t> tile_masks;  // of each sequence, where what is known of its mask begins; empty: no masks
+    int64_t tile_mask_bytes = 0;
     int32_t block_rows = 0;       // most rows of a prefill item; 0: there are none
     int32_t decode_rows = 0;      // most rows, of all heads, of a decode item; 0: there are none
 };
@@ -49,6 +51,9 @@ constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
 // How many of `threads` the work is worth: waking a thread costs as much as some 10 microseconds of it.
 int worthwhile_threads(double multiply_adds, int threads);
 int worthwhile_threads(const Problem& problem, int threads);
+
+// Of a sequence's keys.
+int64_t tiles_of(const Sequence& sequence);
 
 // The items depend on `threads` only in how many rows they take together, which does not change a result. `group`: rows
 // that are computed together; `block_rows`: most of an item.

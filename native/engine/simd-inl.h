@@ -62,6 +62,17 @@ inline void store_part(Element* p, V v, int n) {
     if (n > 0) __builtin_memcpy(p, &v, static_cast<size_t>(n) * sizeof(Element));
 }
 
+// Elements [c, c + kLanes) of p, those outside [begin, end) unread and 0.
+template <class V, class Element>
+inline V load_between(const Element* p, int c, int begin, int end) {
+    if (c >= begin && c + kLanes <= end) return load<V>(p + c);
+    Element part[kLanes] = {};
+    for (int i = 0; i < kLanes; i++) {
+        if (c + i >= begin && c + i < end) part[i] = p[c + i];
+    }
+    return load<V>(part);
+}
+
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 template <>
 inline vh load_part<vh, uint16_t>(const uint16_t* p, int n) {
@@ -96,6 +107,19 @@ inline vu extend(vh v) {
     return reinterpret_cast<vu>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(v)));
 #elif defined(__AVX2__)
     return reinterpret_cast<vu>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(v)));
+#else
+    return __builtin_convertvector(v, vu);
+#endif
+}
+
+// Written out because GCC converts bytes one by one.
+inline vu extend(vb v) {
+#if defined(__AVX512F__)
+    return reinterpret_cast<vu>(_mm512_cvtepu8_epi32(reinterpret_cast<__m128i>(v)));
+#elif defined(__AVX2__)
+    __m128i bytes = _mm_setzero_si128();
+    __builtin_memcpy(&bytes, &v, sizeof v);
+    return reinterpret_cast<vu>(_mm256_cvtepu8_epi32(bytes));
 #else
     return __builtin_convertvector(v, vu);
 #endif

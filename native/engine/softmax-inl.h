@@ -10,28 +10,28 @@
 namespace acl_attn::engine {
 namespace {
 
+// Scores of columns [from, to) become -infinity; `scores` is whole vectors.
+inline void hide_columns(int from, int to, float* scores) {
+    for (int c = round_down(from, kLanes); c < to; c += kLanes) {
+        const vi column = lane_index() + c;
+        store(scores + c, select((column >= from) & (column < to), splat(-kInfinity), load<vf>(scores + c)));
+    }
+}
+
 // Replaces the scores that a row does not see by -infinity (replaces, not adds: a hidden NaN vanishes). scores[c] is of
 // key first_key + c; columns [begin, end), multiples of kLanes, are looked at.
 inline void hide_scores(const RowBlock& block, int64_t row, Interval seen, int64_t first_key, int begin, int end,
                         float* scores) {
-    const int seen_begin = static_cast<int>(larger(seen.begin - first_key, begin));
-    const int seen_end = static_cast<int>(smaller(seen.end - first_key, end));
-    const uint8_t* mask = block.mask == nullptr ? nullptr : mask_row(block, row) + first_key;
-    const vf hidden = splat(-kInfinity);
-    for (int c = begin; c < end; c += kLanes) {
-        const vi column = lane_index() + c;
-        vi keep = (column >= seen_begin) & (column < seen_end);
-        if (mask != nullptr && c < seen_end && c + kLanes > seen_begin) {
-            // Only bytes inside [seen_begin, seen_end) are read: others may lie outside the tensor.
-            vb bytes = {};
-            if (c >= seen_begin) {
-                bytes = load_part<vb>(mask + c, seen_end - c);
-            } else {
-                for (int i = seen_begin; i < c + kLanes && i < seen_end; i++) bytes[i - c] = mask[i];
-            }
-            keep &= __builtin_convertvector(bytes, vi) == 0;
-        }
-        store(scores + c, select(keep, load<vf>(scores + c), hidden));
+    const int seen_begin = static_cast<int>(smaller(larger(seen.begin - first_key, begin), end));
+    const int seen_end = static_cast<int>(larger(smaller(seen.end - first_key, end), seen_begin));
+    hide_columns(begin, seen_begin, scores);
+    hide_columns(seen_end, end, scores);
+    if (block.mask == nullptr) return;
+    // Only bytes inside [seen_begin, seen_end) are read: others may lie outside the tensor.
+    const uint8_t* mask = mask_row(block, row) + first_key;
+    for (int c = round_down(seen_begin, kLanes); c < seen_end; c += kLanes) {
+        const vb hidden = load_between<vb>(mask, c, seen_begin, seen_end);
+        store(scores + c, select(extend(hidden) == 0, load<vf>(scores + c), splat(-kInfinity)));
     }
 }
 

@@ -27,6 +27,7 @@ struct Stretch {
     static Stretch load(const Element* p) { return {load_wide<T>(p)}; }
     static Stretch load_part(const Element* p, int n) { return {load_wide_part<T>(p, n)}; }
     vf vector(int) const { return numbers; }
+    static vf madd(vf acc, vf own, vf x) { return fma(own, x, acc); }
 
     static void to_own_order(float*) {}
     static void to_memory_order(float*) {}
@@ -54,6 +55,7 @@ struct Stretch<BF16> {
 #endif
     }
     vf vector(int i) const { return i == 0 ? widen_low(BF16{}, pairs) : widen_high(BF16{}, pairs); }
+    static vf madd(vf acc, vf own, vf x) { return fma(own, x, acc); }
 
     // The kElements numbers at x.
     static void to_own_order(float* x) {
@@ -82,59 +84,71 @@ struct StreamRows {
     }
 };
 
-// scores[r][k] = scale * query[r] . keys[k] for kRows rows and kLanes / kRows keys from `first` on, as far as they
-// exist.
-template <class T, int kRows>
-__attribute__((noinline)) void dot_keys(const float* query, ptrdiff_t ldq, int dim, const StreamRows& keys, int first,
-                                        float scale, float* scores, ptrdiff_t lds) {
-    constexpr int kKeys = kLanes / kRows;
-    using Piece = Stretch<T>;
+// scores[r][k] = scale * query[r] . keys[k] for kRows rows. The keys are taken as `Piece`s, whose order the queries have.
+template <class T, int kRows, class Piece = Stretch<T>>
+__attribute__((noinline)) void dot_all_keys(const float* query, ptrdiff_t ldq, int dim, const StreamRows& keys,
+                                            float scale, float* scores, ptrdiff_t lds) {
+    constexpr int kKeys = kLanes / kRows;  // at once: as many sums as a vector has lanes
     using Element = typename Row<T>::Element;
-    const int count = keys.count - first;
-    const Element* key[kKeys];
+    const vf factor = splat(scale);
+    ReadAhead* const ahead = keys.ahead;
+    for (int first = 0; first < keys.count; first += kKeys, scores += kKeys) {
+        const int count = keys.count - first;
+        const Element* key[kKeys];
 #pragma GCC unroll 16
-    for (int k = 0; k < kKeys; k++) {
-        key[k] = keys.row<T>(first + (k < count ? k : count - 1));
-    }
-    vf acc[kLanes];
+        for (int k = 0; k < kKeys; k++) key[k] = keys.row<T>(first + (k < count ? k : count - 1));
+        vf acc[kLanes];
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes; i++) acc[i] = vf{};
-    const auto step = [&](int d, auto load_key) __attribute__((always_inline)) {
-        vf row[kRows][Piece::kVectors];
+        for (int i = 0; i < kLanes; i++) acc[i] = vf{};
+        const float* own = query;
+        const auto step = [&](int d, auto load_key) __attribute__((always_inline)) {
+            vf row[kRows][Piece::kVectors];
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; r++) {
+            for (int r = 0; r < kRows; r++) {
 #pragma GCC unroll 4
-            for (int v = 0; v < Piece::kVectors; v++) row[r][v] = load<vf>(query + r * ldq + d + v * kLanes);
-        }
-#pragma GCC unroll 16
-        for (int k = 0; k < kKeys; k++) {
-            const Piece piece = load_key(Row<T>::at(key[k], d));
-#pragma GCC unroll 4
-            for (int v = 0; v < Piece::kVectors; v++) {
-                const vf x = piece.vector(v);
-#pragma GCC unroll 4
-                for (int r = 0; r < kRows; r++) acc[r * kKeys + k] = fma(row[r][v], x, acc[r * kKeys + k]);
+                for (int v = 0; v < Piece::kVectors; v++) row[r][v] = load<vf>(own + r * ldq + v * kLanes);
             }
-        }
-    };
-    int d = 0;
-#pragma GCC unroll 1
-    for (; d + Piece::kElements <= dim; d += Piece::kElements) {
-        step(d, [](const Element* p) { return Piece::load(p); });
-        if (keys.ahead != nullptr) keys.ahead->advance(kKeys * Piece::kBytes);
-    }
-    if (d < dim) step(d, [&](const Element* p) { return Piece::load_part(p, dim - d); });
-    const vf result = sums_of(acc) * splat(scale);
-    if (count >= kKeys) {
-        float lanes[kLanes];
-        store(lanes, result);
+#pragma GCC unroll 16
+            for (int k = 0; k < kKeys; k++) {
+                const Piece piece = load_key(Row<T>::at(key[k], d));
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; r++) __builtin_memcpy(scores + r * lds, lanes + r * kKeys, sizeof(float) * kKeys);
-        return;
+                for (int v = 0; v < Piece::kVectors; v++) {
+                    const vf x = piece.vector(v);
+#pragma GCC unroll 4
+                    for (int r = 0; r < kRows; r++) acc[r * kKeys + k] = Piece::madd(acc[r * kKeys + k], row[r][v], x);
+                }
+            }
+        };
+        int d = 0;
+#pragma GCC unroll 1
+        for (; d + Piece::kElements <= dim; d += Piece::kElements, own += Piece::kVectors * kLanes) {
+            step(d, [](const Element* p) { return Piece::load(p); });
+            if (ahead != nullptr) ahead->advance(kKeys * Piece::kBytes);
+        }
+        if (d < dim) step(d, [&](const Element* p) { return Piece::load_part(p, dim - d); });
+        const vf result = sums_of(acc) * factor;
+        if (count >= kKeys) {
+            float lanes[kLanes];
+            store(lanes, result);
+#pragma GCC unroll 4
+            for (int r = 0; r < kRows; r++) {
+                __builtin_memcpy(scores + r * lds, lanes + r * kKeys, sizeof(float) * kKeys);
+            }
+            continue;
+        }
+        for (int r = 0; r < kRows; r++) {
+            for (int k = 0; k < count; k++) scores[r * lds + k] = result[r * kKeys + k];
+        }
     }
-    for (int r = 0; r < kRows; r++) {
-        for (int k = 0; k < count; k++) scores[r * lds + k] = result[r * kKeys + k];
-    }
+}
+
+// The same for as many keys from `first` on as are taken at once.
+template <class T, int kRows>
+inline void dot_keys(const float* query, ptrdiff_t ldq, int dim, const StreamRows& keys, int first, float scale,
+                     float* scores, ptrdiff_t lds) {
+    const int left = keys.count - first;
+    const StreamRows some = {keys.rows + first, keys.offset, left < kLanes / kRows ? left : kLanes / kRows, keys.ahead};
+    dot_all_keys<T, kRows>(query, ldq, dim, some, scale, scores, lds);
 }
 
 // out[r][c] += sum over k of probabilities[r][k] * values[k][c] for kRows rows and kUsed vectors of columns, from
@@ -151,9 +165,8 @@ __attribute__((noinline)) void add_scaled_values(const float* probabilities, ptr
 #pragma GCC unroll 8
         for (int c = 0; c < kUsed; c++) acc[r][c] = load<vf>(out + r * ldo + c * kLanes);
     }
-    for (int k = 0; k < values.count; k++) {
+    const auto add = [&](int k) __attribute__((always_inline)) {
         const Element* value = Row<T>::at(values.row<T>(k), column);
-        if (values.ahead != nullptr) values.ahead->advance(kPieces * Piece::kBytes);
         vf x[kUsed];
 #pragma GCC unroll 8
         for (int c = 0; c < kPieces; c++) {
@@ -168,6 +181,19 @@ __attribute__((noinline)) void add_scaled_values(const float* probabilities, ptr
 #pragma GCC unroll 8
             for (int c = 0; c < kUsed; c++) acc[r][c] = fma(p, x[c], acc[r][c]);
         }
+    };
+    // Two at once, for they are more often a whole step of what comes next.
+    ReadAhead* const ahead = values.ahead;
+    int k = 0;
+#pragma GCC unroll 1
+    for (; k + 2 <= values.count; k += 2) {
+        if (ahead != nullptr) ahead->advance(2 * kPieces * Piece::kBytes);
+        add(k);
+        add(k + 1);
+    }
+    if (k < values.count) {
+        if (ahead != nullptr) ahead->advance(kPieces * Piece::kBytes);
+        add(k);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; r++) {

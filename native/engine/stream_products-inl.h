@@ -11,23 +11,24 @@
 namespace acl_attn::engine {
 namespace {
 
-template <class T>
+template <class T, class Piece = Stretch<T>>
 class StreamKeys {
 public:
-    static constexpr int kElements = Stretch<T>::kElements;  // queries are padded to a multiple
+    static constexpr int kElements = Piece::kElements;  // queries are padded to a multiple
 
     StreamKeys(const RowBlock& block, const Scratch& scratch, int rows)
         : b_(block), s_(scratch), rows_(rows), ldq_(round_up(block.dim, kElements)) {}
 
-    // Row r of head h, whose numbers are in the order of memory.
-    void enter(int, int, float* query) {
-        for (int d = 0; d < ldq_; d += kElements) Stretch<T>::to_own_order(query + d);
+    // Row r of head h, whose numbers are in the order of memory. False: the products cannot take it, others must.
+    bool enter(int, int, float* query) {
+        for (int d = 0; d < ldq_; d += kElements) Piece::to_own_order(query + d);
+        return true;
     }
 
     // The scores of all rows with `count` keys, into columns `begin` and after. Keys outside, heads inside: where a
     // token's heads lie side by side, memory is read in its order.
     void score(const void* const* rows, int count, int begin, float* scores, ReadAhead& ahead) {
-        const int keys_at_once = rows_ % 4 == 0 ? kLanes / 4 : kLanes;
+        const int keys_at_once = rows_ % 4 == 0 ? kLanes / 2 : kLanes;
         for (int k0 = 0; k0 < count; k0 += keys_at_once) {
             const int stop = count < k0 + keys_at_once ? count : k0 + keys_at_once;
             for (int h = 0; h < b_.kv_heads; h++) {
@@ -35,17 +36,15 @@ public:
                 for_row_blocks(rows_, [&](int r, auto block_rows) {
                     constexpr int kRows = decltype(block_rows)::value;
                     const ptrdiff_t i = h * rows_ + r;
-                    for (int k = k0; k < stop; k += kLanes / kRows) {
-                        dot_keys<T, kRows>(s_.query + i * ldq_, ldq_, b_.dim, keys, k - k0, b_.scale,
-                                           scores + i * kStreamScoreStride + begin + k, kStreamScoreStride);
-                    }
+                    dot_all_keys<T, kRows, Piece>(s_.query + i * ldq_, ldq_, b_.dim, keys, b_.scale,
+                                                  scores + i * kStreamScoreStride + begin + k0, kStreamScoreStride);
                     keys.ahead = nullptr;
                 });
             }
         }
     }
 
-private:
+protected:
     const RowBlock& b_;
     const Scratch& s_;
     const int rows_, ldq_;
@@ -86,13 +85,17 @@ private:
     const int rows_, ldo_;
 };
 
-// Which products an instruction set has for keys and values of a type, and what lasts while they run.
+// Products in fp32, and what lasts while they run.
 template <class T>
-struct DecodeProducts {
+struct StreamProducts {
     using Keys = StreamKeys<T>;
     using Values = StreamValues<T>;
     struct Session {};
 };
+
+// Those that an instruction set has for keys and values of a type.
+template <class T>
+struct DecodeProducts : StreamProducts<T> {};
 
 }  // namespace
 }  // namespace acl_attn::engine

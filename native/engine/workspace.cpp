@@ -102,6 +102,7 @@ Workspace divide_workspace(void* memory, const Problem& problem, const Schedule&
     w.partial_out = arena.take<float>(static_cast<size_t>(schedule.partial_rows) * static_cast<size_t>(problem.dim_v));
     w.partial_state = arena.take<RowState>(static_cast<size_t>(schedule.partial_rows));
     w.arrivals = arena.take<int32_t>(schedule.merges.size());
+    w.tile_masks = arena.take<uint8_t>(static_cast<size_t>(schedule.tile_mask_bytes));
     w.bytes = arena.used() + Arena::kAlignment;
     return w;
 }

@@ -74,6 +74,7 @@ struct Workspace {
     float* partial_out = nullptr;        // [schedule.partial_rows][dim_v]
     RowState* partial_state = nullptr;   // [schedule.partial_rows]
     int32_t* arrivals = nullptr;         // [schedule.merges]: splits finished
+    uint8_t* tile_masks = nullptr;       // [schedule.tile_mask_bytes]
 };
 
 Workspace divide_workspace(void* memory, const Problem& problem, const Schedule& schedule, const Kernels& kernels,

@@ -69,7 +69,7 @@ aclnnStatus check_call(const char* api, const Executor& executor, const void* wo
     const size_t room = needed > 0 ? runtime::known_room(workspace) : SIZE_MAX;
     if (room < needed) {
         return fail(ACLNN_ERR_PARAM_INVALID, text("workspace: expected memory for ", needed, " bytes, got an address ",
-                                                  room, " bytes before the end of its allocation"));
+                                                  room, " bytes before the end of its memory"));
     }
     return ACLNN_SUCCESS;
 }

@@ -23,7 +23,7 @@ Finding check_address(const Region& region, aclnnStatus code) {
     const size_t room = runtime::known_room(region.address);
     if (region.span.end <= 0 || static_cast<size_t>(region.span.end) <= room) return {};
     return refused(text("memory for ", region.span.end, " bytes from its address on").c_str(),
-                   text("an address ", room, " bytes before the end of its allocation"));
+                   text("an address ", room, " bytes before the end of its memory"));
 }
 
 bool lie_on_each_other(const Region& a, const Region& b) { return overlap(a.span, a.address, b.span, b.address); }

@@ -141,7 +141,7 @@ bool is_known_memory(const void* address) noexcept {
 size_t known_room(const void* address) noexcept {
     std::lock_guard<std::mutex> lock(registry().mutex);
     const auto found = containing(reinterpret_cast<uintptr_t>(address));
-    if (found == registry().blocks.end()) return SIZE_MAX;
+    if (found == registry().blocks.end()) return SIZE_MAX - reinterpret_cast<uintptr_t>(address);
     return found->first + found->second.size - reinterpret_cast<uintptr_t>(address);
 }
 

@@ -16,7 +16,7 @@ enum class MemoryKind { device, pinned, registered };
 // Whether an address lies in a known range.
 bool is_known_memory(const void* address) noexcept;
 
-// Bytes from `address` to the end of the known range that it lies in; SIZE_MAX in other memory.
+// Bytes from `address` to the end of the known range that it lies in; in other memory to the end of all addresses.
 size_t known_room(const void* address) noexcept;
 
 // Checks that `bytes` from `address` on do not run past the end of the known range that `address` lies in; memory that

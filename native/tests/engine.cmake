@@ -25,7 +25,7 @@ foreach(test amx sparse_amx)
 endforeach()
 
 # Not tests: they time the engine alone.
-foreach(bench engine full_quant sparse)
+foreach(bench engine full_quant prefill sparse)
   add_executable(bench_${bench} ${CMAKE_CURRENT_LIST_DIR}/bench_${bench}.cpp)
   target_link_libraries(bench_${bench} PRIVATE acl_attn_engine acl_attn_bench)
 endforeach()

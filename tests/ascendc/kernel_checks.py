@@ -39,7 +39,7 @@ OTHER_STEPS = {
     "per_tensor": Tolerance(relative=0.02, to_rms=0.1, rms=0.02),
     "gqa_fp8": Tolerance(relative=0.05, to_rms=0.15, rms=0.03),
 }
-_LACKING = re.compile(r"no kernel instantiation serves ([^;]*);")
+_LACKING = re.compile(r"got ([^;]*), which no kernel instantiation serves;")
 
 
 def check_on_kernels(call: Call) -> str:

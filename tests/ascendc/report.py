@@ -40,7 +40,7 @@ def report_text(found: Mapping[str, Coverage], cases: int, first_seed: int) -> s
     for name, coverage in found.items():
         text += _title(f"{name}: refused")
         if coverage.refusals:
-            text += "Phase one refuses these with the words `no kernel instantiation serves ...`:\n\n"
+            text += "Phase one refuses these with the words `..., which no kernel instantiation serves`:\n\n"
         refused = "".join(_item(f"{words}: {count} calls") for words, count in sorted(coverage.refusals.items()))
         text += (refused or "None.\n") + "\n"
         text += _title(f"{name}: computed")

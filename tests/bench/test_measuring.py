@@ -18,6 +18,7 @@ from acl_attn.bench.groups import GROUPS, Entry, Group
 from acl_attn.bench.limits import Limits
 from acl_attn.bench.measure import Options, _begin, _Workers, measure
 from acl_attn.bench.process import Worker, library
+from acl_attn.bench.prospects import Prospects
 from acl_attn.bench.report import report
 from acl_attn.bench.results import FORMAT, run_benchmark, select
 from acl_attn.bench.timing import time_calls
@@ -107,6 +108,24 @@ def ratios(group: Group, records: list[dict[str, Any]], read_far: float = 1.0) -
 
 def rates(case: Case, threads: int = 1, **units: float) -> dict[str, Any]:
     return record(case, LIMITS, threads=threads, rates={"read": 1.0, "fp32_exp": 1.0, **units})
+
+
+def test_who_was_hopeless_is_left_out_of_larger_calls_of_the_kind() -> None:
+    def square(tokens: int, **others: Any) -> Case:
+        return Case(1, 1, 1, tokens, tokens, 16, **others)
+
+    prospects = Prospects()
+    prospects.note(square(1000), {ENGINE: 0.01, "slow": 0.05, "near": 0.02})
+    why = prospects.why_not("slow", square(4000))
+    assert "0.8 s" in why
+    assert "5 times slower" in why
+    assert square(1000).name in why
+    assert not prospects.why_not("near", square(4000))
+    assert not prospects.why_not("slow", square(1100)), "a short call is measured all the same"
+    assert not prospects.why_not("slow", square(4000, causal=True)), "another kind"
+    assert not prospects.why_not("slow", square(500))
+    prospects.note(square(2000), {ENGINE: 0.05, "slow": 0.1})
+    assert not prospects.why_not("slow", square(4000)), "it has caught up"
 
 
 def test_the_fastest_unit_is_the_limit_and_the_fastest_peer_the_rival() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from acl_attn import ArgumentTypeError, Buffer, InvalidArgumentError, Spec, Tensor
 from acl_attn._targets import HOST
+from acl_attn.addresses import as_tensor_or_placeholder, pointer_as_planned
 from acl_attn.dtypes import encode, float4_e2m1fn_x2, hifloat8, int4_x2
 from acl_attn.handle_set import HandleSet
-from acl_attn.tensor import as_tensor_or_placeholder, pointer_as_planned
 
 
 def array_of(dtype: np.dtype) -> np.ndarray:

@@ -302,9 +302,9 @@ def test_refusals_that_need_more() -> None:
         quantize(np.ones((2, 3, 64)), 1, layout="BSH")
     with pytest.raises(InvalidArgumentError, match="values: expected a last axis that 5 heads divide"):
         quantize(np.ones((2, 3, 64)), 1, layout="BSH", num_heads=5)
-    with pytest.raises(InvalidArgumentError, match="lengths: expected tokens of each sequence for layout TND"):
+    with pytest.raises(InvalidArgumentError, match="lengths: expected the length of each packed sequence for layout"):
         quantize(np.ones((3, 2, 64)), 1, layout="TND")
-    with pytest.raises(InvalidArgumentError, match="lengths: expected a sum of 3, the tokens of the array, got 4"):
+    with pytest.raises(InvalidArgumentError, match="lengths: expected lengths that sum to values's 3 tokens, got 4"):
         quantize(np.ones((3, 2, 64)), 1, layout="TND", lengths=[2, 2])
     made = quantize(numbers(), 3)
     with pytest.raises(

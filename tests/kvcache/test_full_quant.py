@@ -179,7 +179,7 @@ def test_refusals() -> None:
         quantize_mxfp8(normal(1, 2, 96), cache, cache)
     with pytest.raises(InvalidArgumentError, match="key: expected rank 3"):
         quantize_mxfp8(normal(1, 2, 128), cache, cache, kv_lengths=Lengths((3,)))
-    with pytest.raises(InvalidArgumentError, match=r"kv_lengths: expected a sum of 4, .*, got 3"):
+    with pytest.raises(InvalidArgumentError, match="kv_lengths: expected lengths that sum to key's 4 tokens, got 3"):
         quantize_mxfp8(normal(1, 2, 64), normal(4, 1, 64), normal(4, 1, 64), kv_lengths=Lengths((3,)))
     with pytest.raises(InvalidArgumentError, match="key: expected the blocks of value, of a size that 64 divides"):
         quantize_mxfp8(normal(1, 2, 128), cache[:, :, :32], cache[:, :, :32])

@@ -76,8 +76,8 @@ def test_refusals() -> None:
     query, lengths = normal(7, 2, 64), Lengths((5, 2))
     for changes, message in (
         ({"tokens": 6}, "tokens: expected at least 7, the tokens of query, got 6"),
-        ({"q_lengths": Lengths((5, 3))}, "q_lengths: expected a sum of 7, the tokens of query, got 8"),
-        ({"kv_lengths": Lengths((5,))}, "kv_lengths: expected 2 lengths, as q_lengths has, got 1"),
+        ({"q_lengths": Lengths((5, 3))}, "q_lengths: expected lengths that sum to query's 7 tokens, got 8"),
+        ({"kv_lengths": Lengths((5,))}, r"kv_lengths: expected 2 lengths \(as q_lengths has\), got 1"),
         ({"token_axis": 3}, "token_axis: expected an axis of shape"),
         ({"block_table": np.zeros((3, 1), np.int32)}, "block_table: expected 2 rows, one a sequence"),
     ):

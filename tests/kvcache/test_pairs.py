@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import ml_dtypes
 import numpy as np
 import pytest
 
-from acl_attn import reference
+from acl_attn import attention, reference
 from acl_attn.errors import InvalidArgumentError
 from acl_attn.kvcache import AntiquantMode, QuantizedKV, dequantize_kv, from_nz, quantize_kv
 from acl_attn.testing.pages import Paging, block_table, fill_cache
@@ -70,8 +72,46 @@ def test_floats(mode: int, dtype: str) -> None:
 
 def test_mixed_scales() -> None:
     cache = quantize_kv(KEY, VALUE, (AntiquantMode.PER_CHANNEL, AntiquantMode.PER_TOKEN))
-    assert (cache.key_scale.shape, cache.key_scale.dtype) == ((KV_HEADS, DIM), BFLOAT16)
+    assert (cache.key_scale.shape, cache.key_scale.dtype) == ((KV_HEADS, DIM), np.dtype(np.float32))
     assert (cache.value_scale.shape, cache.value_scale.dtype) == ((BATCH, TOKENS), np.dtype(np.float32))
+
+
+@pytest.mark.parametrize("profile", ["host", "ascend950"])
+@pytest.mark.parametrize(
+    ("mode", "dtype"),
+    [
+        *((0, dtype) for dtype in ("int8", "int4_x2", "hifloat8", "float8_e4m3fn")),
+        *((1, dtype) for dtype in ("int8", "int4_x2", "float8_e4m3fn")),
+        (2, "int8"),
+        *((3, dtype) for dtype in ("int8", "int4_x2")),
+        *(((0, 1), dtype) for dtype in ("int8", "int4_x2")),
+        (6, "float4_e2m1fn_x2"),
+    ],
+)
+def test_the_operator_takes_what_was_made(
+    mode: int | tuple[int, int], dtype: str, profile: str, set_profile: Callable[[str], None]
+) -> None:
+    set_profile(profile)
+    for query_dtype in (np.float16, BFLOAT16):
+        cache = quantize_kv(KEY, VALUE, mode, dtype, query_dtype=query_dtype)
+        got = attention(QUERY.astype(query_dtype), cache.key, cache.value, layout="BNSD", kv_quant=cache)
+        np.testing.assert_allclose(got.astype(np.float64), plain(*dequantize_kv(cache)), rtol=2.0**-6, atol=0.01)
+
+
+@pytest.mark.parametrize("profile", ["host", "ascend950"])
+@pytest.mark.parametrize(("mode", "dtype"), [(4, "int8"), (4, "float8_e4m3fn"), (5, "int8")])
+def test_the_operator_takes_what_was_made_of_pages(
+    mode: int, dtype: str, profile: str, set_profile: Callable[[str], None]
+) -> None:
+    set_profile(profile)
+    blocks = normal(3, KV_HEADS, 32, DIM, seed=3)
+    table = np.array([[0, 2], [1, 0]], np.int32)
+    cache = quantize_kv(blocks, blocks, mode, dtype, layout="BnNBsD")
+    options = {"block_table": table, "block_size": 32, "kv_lengths": [TOKENS, 17]}
+    got = attention(QUERY, cache.key, cache.value, layout="BNSD", num_kv_heads=KV_HEADS, kv_quant=cache, **options)
+    dense = [np.stack([np.concatenate(array[row], axis=1) for row in table]) for array in dequantize_kv(cache)]
+    want = plain(*dense, lengths=(TOKENS, 17))
+    np.testing.assert_allclose(got.astype(np.float64), want, rtol=2.0**-6, atol=0.01)
 
 
 @pytest.mark.parametrize("storage", ["BnBsH", "BnNBsD", "NZ"])

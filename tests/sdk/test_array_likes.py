@@ -16,6 +16,7 @@ from acl_attn import Lengths, dtypes, kvcache
 
 ROWS = np.ones((3, 512), np.float32)
 PACKED = kvcache.pack(ROWS, scale_kind="e8m0")
+FOREIGN = kvcache.to_foreign_rows(PACKED, 608)
 HEADS = np.ones((2, 3, 4, 64), np.float32)  # batch, tokens, heads, channels
 BLOCKS = np.ones((2, 1, 128, 128), np.float32)
 QUANTISED = kvcache.quantize_kv(HEADS, HEADS, mode=0, layout="BSND", query_dtype="float16")
@@ -52,6 +53,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] = {
         {"block_table": TABLE, "lengths": [20], "block_size": 16},
         ("block_table", "lengths"),
     ),
+    "from_foreign_rows": (kvcache.from_foreign_rows, {"rows": FOREIGN, "block_planar": None}, ("rows",)),
     "to_foreign_rows": (kvcache.to_foreign_rows, {"rows": PACKED, "row_bytes": 584, "block_planar": False}, ("rows",)),
     "quantize": (
         kvcache.quantize,

@@ -55,6 +55,36 @@ def test_specs_have_few_axes() -> None:
         acl_attn.Spec((1,) * 65, np.dtype(np.float16))
 
 
+def test_a_wrong_number_of_heads_is_not_the_outputs_fault() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^query: expected 2 heads \(num_heads\), got 8 in shape"):
+        acl_attn.attention(np.ones((1, 1, 8, 16), np.float16), *[np.ones((1, 1, 2, 16), np.float16)] * 2, num_heads=2)
+
+
+def test_outputs_that_no_array_can_have() -> None:
+    query = acl_attn.Tensor.from_ptr(64, (2**62, 1, 1, 16), np.float16)
+    with pytest.raises(InvalidArgumentError, match=r"^out: expected a shape that an array can have, got "):
+        acl_attn.attention(query, query, query)
+    with pytest.raises(InvalidArgumentError, match=r"^dim: expected a shape that an array can have, got "):
+        acl_attn.pad_heads(np.ones((2, 16), np.float16), 2**62)
+
+
+def test_memory_beyond_the_last_address() -> None:
+    array = np.ones((1, 3, 1, 16), np.float16)
+    beyond = acl_attn.Tensor.from_ptr(2**64 - 2, array.shape, array.dtype)
+    with acl_attn.Plan(array, array, array) as plan:
+        for call in (acl_attn.attention, plan.run):
+            with pytest.raises(InvalidArgumentError, match=r"^key(\[0\])?: expected memory for 96 bytes from its"):
+                call(array, beyond, array)
+
+
+def test_lengths_beyond_the_arrays_of_a_sparse_plan() -> None:
+    q, kv = np.ones((1, 3, 1, 512), np.float16), np.ones((1, 5, 1, 512), np.float16)
+    for name, most, where in (("q_lengths", 3, "q"), ("kv_lengths", 5, "ori_kv")):
+        words = rf"^{name}\[0\]: expected 0 to {most}, what {where} has for the sequence, got 9"
+        with pytest.raises(InvalidArgumentError, match=words):
+            acl_attn.SparsePlan(q, kv, sinks=np.zeros(1, np.float32), **{name: 9})
+
+
 @pytest.mark.parametrize("name", ["profile", "rules", "self"])
 def test_a_stored_call_may_name_what_check_names(name: str, tmp_path: Path) -> None:
     acl_attn.save_call(tmp_path / "call.json", "attention", query=Q, key=Q, value=Q)

@@ -265,14 +265,13 @@ def test_close_and_run_from_different_threads() -> None:
         assert errors == []
 
 
-@pytest.mark.parametrize("make", [list, np.array, iter])
+@pytest.mark.parametrize("make", [list, np.array])
 def test_update_does_not_look_at_the_callers_sequences_again(make: Any) -> None:
     q, k, v = (np.random.default_rng(5).standard_normal((2, n, 2, 16)).astype(np.float16) for n in (3, 9, 9))
     lengths, window = make([9, 4]), [2, 0]
     with Plan(q, k, v, kv_lengths=lengths, window=window) as plan:
         before = plan.run()
         window[0] = 8
-        if make is not iter:
-            lengths[0] = 1
+        lengths[0] = 1
         plan.update(q_lengths=3)
         np.testing.assert_array_equal(plan.run(), before)

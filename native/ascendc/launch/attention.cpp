@@ -81,7 +81,7 @@ std::string unsupported(const engine::Problem& problem, const Chip& chip) {
 std::unique_ptr<const engine::Attention> plan(engine::Problem problem, const Chip& chip) {
     std::string lacking;
     const Instantiation* instantiation = find_instantiation(problem, chip.architecture, &lacking);
-    if (instantiation == nullptr) throw std::invalid_argument("no kernel instantiation serves " + lacking);
+    if (instantiation == nullptr) throw std::invalid_argument(lacking + ": no kernel instantiation serves this");
     return std::make_unique<KernelAttention>(std::move(problem), chip, *instantiation);
 }
 

@@ -74,7 +74,7 @@ std::string unsupported(const engine::SparseProblem& problem, const Chip& chip) 
 std::unique_ptr<const engine::SparseAttention> plan(const engine::SparseProblem& problem, const Chip& chip) {
     std::string lacking;
     const SparseInstantiation* instantiation = find_instantiation(problem, chip.architecture, &lacking);
-    if (instantiation == nullptr) throw std::invalid_argument("no kernel instantiation serves " + lacking);
+    if (instantiation == nullptr) throw std::invalid_argument(lacking + ": no kernel instantiation serves this");
     return std::make_unique<KernelSparse>(problem, chip, *instantiation);
 }
 
