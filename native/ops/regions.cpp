@@ -3,6 +3,7 @@
 #include "ops/regions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/memory.h"
 
@@ -81,6 +82,11 @@ Finding check_apart(const Regions& regions, aclnnStatus code) {
         }
     }
     return {};
+}
+
+Finding check_retargeted(const Regions& regions, aclnnStatus code, const char* addressed, const char* apart) {
+    if (Finding finding = check_addresses(regions, code)) return named(std::move(finding), addressed);
+    return named(check_apart(regions, code), apart);
 }
 
 Finding check_workspace(const Regions& regions, const void* workspace, uint64_t bytes, aclnnStatus code) {

@@ -43,6 +43,8 @@ engine::MemoryRanges ranges_of(const Regions& regions);
 // What is found is refused with `code`: operators have one of their own for it.
 Finding check_addresses(const Regions& regions, aclnnStatus code);  // every tensor has one that its elements can have
 Finding check_apart(const Regions& regions, aclnnStatus code);      // no output lies on another tensor
+// Both, of addresses that have come since the rules looked; named as the operator's rules are.
+Finding check_retargeted(const Regions& regions, aclnnStatus code, const char* addressed, const char* apart);
 // A run writes to its workspace while it reads its inputs and writes its outputs.
 Finding check_workspace(const Regions& regions, const void* workspace, uint64_t bytes, aclnnStatus code);
 

@@ -222,16 +222,20 @@ inline Result run_sparse(const SparseSpec& spec, const SparseData& data, uint64_
     return laid.collect();
 }
 
-inline void check_sparse(const SparseSpec& spec, const SparseData& data, const Result& got) {
+inline void check_sparse(const SparseSpec& spec, const Exact& want, const Result& got) {
     Spec like;
     like.dtype = spec.dtype;
-    const Error e = compare(like, got, sparse_reference(spec, data));
+    const Error e = compare(like, got, want);
     const double limit = std::max(rms_limit(spec.dtype), 1.25 * e.ideal);
     if (e.shape && e.rms <= limit && e.lse <= kLseLimit) return;
     char text[200];
     std::snprintf(text, sizeof text, " [%s]: rms %.6f (rounding alone %.6f), worst %.4f, lse %.2e, shape %s",
                   target_name(target_in_use()), e.rms, e.ideal, e.worst, e.lse, e.shape ? "ok" : "wrong");
     fail(spec.name() + text);
+}
+
+inline void check_sparse(const SparseSpec& spec, const SparseData& data, const Result& got) {
+    check_sparse(spec, sparse_reference(spec, data), got);
 }
 
 }  // namespace engine_test

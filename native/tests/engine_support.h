@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,11 +61,13 @@ inline float decode(Dtype dtype, uint16_t x) {
     return dtype == Dtype::f16 ? acl_attn::formats::decode_f16(x) : acl_attn::formats::decode_bf16(x);
 }
 
+inline std::set<int> g_skipped;
+
 template <class Body>
 void for_each_target(Body body) {
     for (int i = 0; i < target_count(); i++) {
         if (!target_usable(i)) {
-            std::printf("skipped: %s is not usable here\n", target_name(i));
+            if (g_skipped.insert(i).second) std::printf("skipped: %s is not usable here\n", target_name(i));
             continue;
         }
         expect(force_target(i), "forcing a usable target");

@@ -112,7 +112,7 @@ static void test_executors_that_go() {
         std::atomic<int> launched{0};
         std::vector<std::thread> threads;
         for (int t = 0; t < 3; ++t) {
-            threads.emplace_back([&] {
+            threads.emplace_back([&, t] {
                 aclrtSetDevice(0);
                 launched += (t == 2 ? aclDestroyAclOpExecutor(wanted.executor) : wanted.launch(stream)) == 0;
                 aclrtResetDevice(0);

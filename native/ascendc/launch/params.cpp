@@ -141,17 +141,16 @@ KernelMemory divide_memory(void* memory, const Problem& p, const Schedule& sched
     Arena arena(memory);
     KernelMemory to;
     to.sequences = arena.take<int64_t>(static_cast<int64_t>(p.sequences.size()) * kSequenceWords);
-    to.items = arena.take<int64_t>(static_cast<int64_t>(schedule.items.size()));
-    to.core_items = arena.take<int64_t>(static_cast<int64_t>(schedule.core_items.size()));
-    to.merges = arena.take<int64_t>(static_cast<int64_t>(schedule.merges.size()));
-    to.clears = arena.take<int64_t>(static_cast<int64_t>(schedule.clears.size()));
-    to.plan_bytes = arena.used();
-    to.cores = arena.take<char>(int64_t{schedule.cores} * instantiation.bytes_of_core());
-    to.partial_out = arena.take<float>(schedule.partial_rows * dim_v_of(instantiation.size));
-    to.partial_max = arena.take<float>(schedule.partial_rows);
-    to.partial_sum = arena.take<float>(schedule.partial_rows);
-    to.used_bytes = arena.used();
-    to.bytes = arena.bytes();
+    KernelMemoryRoom room = {};
+    room.items = static_cast<int64_t>(schedule.items.size());
+    room.core_items = static_cast<int64_t>(schedule.core_items.size());
+    room.merges = static_cast<int64_t>(schedule.merges.size());
+    room.clears = static_cast<int64_t>(schedule.clears.size());
+    room.cores = schedule.cores;
+    room.core_bytes = instantiation.bytes_of_core();
+    room.partial_rows = schedule.partial_rows;
+    room.dim_v = dim_v_of(instantiation.size);
+    divide_rest(to, arena, room);
     return to;
 }
 
@@ -159,22 +158,17 @@ void write_plan(const KernelMemory& to, const Problem& p, const Operands& o, con
     for (size_t i = 0; i < p.sequences.size(); ++i) {
         write_sequence(to.sequences + i * kSequenceWords, p, o, p.sequences[i]);
     }
-    std::copy(schedule.items.begin(), schedule.items.end(), to.items);
-    std::copy(schedule.core_items.begin(), schedule.core_items.end(), to.core_items);
-    std::copy(schedule.merges.begin(), schedule.merges.end(), to.merges);
-    std::copy(schedule.clears.begin(), schedule.clears.end(), to.clears);
+    write_lists(to, schedule);
 }
 
-void place_memory(FlashAttentionParams& to, const KernelMemory& places) {
-    to.sequences = address(places.sequences);
-    to.items = address(places.items);
-    to.core_items = address(places.core_items);
-    to.merges = address(places.merges);
-    to.clears = address(places.clears);
-    to.core_memory = address(places.cores);
-    to.partial_out = address(places.partial_out);
-    to.partial_max = address(places.partial_max);
-    to.partial_sum = address(places.partial_sum);
+void place_rows(FlashAttentionParams& to, const engine::RowLayout& query, const engine::RowLayout& out,
+                const engine::RowLayout& lse) {
+    to.query_token_stride = query.token_stride;
+    to.query_head_stride = query.head_stride;
+    to.out_token_stride = out.token_stride;
+    to.out_head_stride = out.head_stride;
+    to.lse_token_stride = lse.token_stride;
+    to.lse_head_stride = lse.head_stride;
 }
 
 FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, const Operands& o,
@@ -187,15 +181,10 @@ FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, c
     to.sink = p.has_sink ? address(o.sink) : 0;
     to.out = address(o.out);
     to.lse = p.wants_lse ? address(o.lse) : 0;
-    place_memory(to, places);
-    to.query_token_stride = p.query.token_stride;
-    to.query_head_stride = p.query.head_stride;
+    place_memory(to, places, schedule);
+    place_rows(to, p.query, p.out, p.lse);
     to.query_rope_token_stride = p.query_rope.token_stride;
     to.query_rope_head_stride = p.query_rope.head_stride;
-    to.out_token_stride = p.out.token_stride;
-    to.out_head_stride = p.out.head_stride;
-    to.lse_token_stride = p.lse.token_stride;
-    to.lse_head_stride = p.lse.head_stride;
     to.mask_row_stride = p.mask_row_stride;
     to.core_stride = instantiation.bytes_of_core();
     to.key = kv_params(p.key, p.dim);
@@ -212,8 +201,6 @@ FlashAttentionParams make_params(const KernelMemory& places, const Problem& p, c
     to.rope_dim = p.rope_dim;
     to.dim_v = p.dim_v;
     to.block_size = p.block_size;
-    to.merge_count = static_cast<int32_t>(schedule.merge_count());
-    to.clear_count = static_cast<int32_t>(schedule.clears.size());
     to.scale = p.scale;
     if (instantiation.scheme != Scheme::none) place_full_quant(to, p, o);
     return to;

@@ -12,22 +12,15 @@
 #include "ascendc/flash_attention/tiles.h"
 #include "ascendc/launch/chip.h"
 #include "ascendc/launch/table.h"
+#include "ascendc/launch/work_lists.h"
 #include "engine/attention.h"
 
 namespace acl_attn::ascendc {
 
 constexpr int64_t kSplitKeys = 1024;  // of the keys that one row block of a decode step leaves to another core
 
-struct Schedule {
-    std::vector<int64_t> items;       // [][kItemWords]
-    std::vector<int64_t> core_items;  // [cores + 1]
-    std::vector<int64_t> merges;      // [][kMergeWords]
-    std::vector<int64_t> clears;      // sequences
-    int64_t partial_rows = 0;
-    int32_t cores = 0;  // that have something to do; 0: there is nothing to do
-
+struct Schedule : WorkLists {
     int64_t item_count() const { return static_cast<int64_t>(items.size()) / kItemWords; }
-    int64_t merge_count() const { return static_cast<int64_t>(merges.size()) / kMergeWords; }
 };
 
 // Items among cores so that neighbours stay together: core c gets those from entry c to entry c + 1 of the result.

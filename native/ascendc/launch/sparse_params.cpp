@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "ascendc/launch/arena.h"
 #include "engine/sparse_blocks.h"
 
 namespace acl_attn::ascendc {
@@ -69,17 +68,16 @@ SparseMemory divide_memory(void* memory, const SparseProblem& p, const Chip& chi
     SparseMemory to;
     to.rows.sequences = arena.take<int64_t>(p.max_sequences * kSequenceWords);
     to.sequences = arena.take<int64_t>(p.max_sequences * kSparseSequenceWords);
-    to.rows.items = arena.take<int64_t>(bounds.items * kSparseItemWords);
-    to.rows.core_items = arena.take<int64_t>(chip.cores + 1);
-    to.rows.merges = arena.take<int64_t>(bounds.merges * kMergeWords);
-    to.rows.clears = arena.take<int64_t>(p.max_sequences);
-    to.rows.plan_bytes = arena.used();
-    to.rows.cores = arena.take<char>(int64_t{chip.cores} * sparse_core_bytes());
-    to.rows.partial_out = arena.take<float>(bounds.partial_rows * kDim);
-    to.rows.partial_max = arena.take<float>(bounds.partial_rows);
-    to.rows.partial_sum = arena.take<float>(bounds.partial_rows);
-    to.rows.used_bytes = arena.used();
-    to.rows.bytes = arena.bytes();
+    KernelMemoryRoom room = {};
+    room.items = bounds.items * kSparseItemWords;
+    room.core_items = chip.cores + 1;
+    room.merges = bounds.merges * kMergeWords;
+    room.clears = p.max_sequences;
+    room.cores = chip.cores;
+    room.core_bytes = sparse_core_bytes();
+    room.partial_rows = bounds.partial_rows;
+    room.dim_v = kDim;
+    divide_rest(to.rows, arena, room);
     return to;
 }
 
@@ -95,10 +93,7 @@ void write_plan(const SparseMemory& to, const SparseProblem& p, const SparseOper
         write_rows(to.rows.sequences + i * kSequenceWords, sequences[i]);
         write_sequence(to.sequences + i * kSparseSequenceWords, p, o, sequences[i]);
     }
-    std::copy(schedule.items.begin(), schedule.items.end(), to.rows.items);
-    std::copy(schedule.core_items.begin(), schedule.core_items.end(), to.rows.core_items);
-    std::copy(schedule.merges.begin(), schedule.merges.end(), to.rows.merges);
-    std::copy(schedule.clears.begin(), schedule.clears.end(), to.rows.clears);
+    write_lists(to.rows, schedule);
 }
 
 SparseAttentionParams make_params(const SparseMemory& places, const SparseProblem& p, const SparseOperands& o,
@@ -109,18 +104,11 @@ SparseAttentionParams make_params(const SparseMemory& places, const SparseProble
     rows.sink = p.has_sink ? address(o.sinks) : 0;
     rows.out = address(o.out);
     rows.lse = p.wants_lse ? address(o.lse) : 0;
-    place_memory(rows, places.rows);
-    rows.query_token_stride = p.query.token_stride;
-    rows.query_head_stride = p.query.head_stride;
-    rows.out_token_stride = p.out.token_stride;
-    rows.out_head_stride = p.out.head_stride;
-    rows.lse_token_stride = p.lse.token_stride;
-    rows.lse_head_stride = p.lse.head_stride;
+    place_memory(rows, places.rows, schedule);
+    place_rows(rows, p.query, p.out, p.lse);
     rows.core_stride = sparse_core_bytes();
     rows.heads = rows.group = p.heads;
     rows.dim = rows.dim_v = engine::kSparseDim;
-    rows.merge_count = static_cast<int32_t>(schedule.merge_count());
-    rows.clear_count = static_cast<int32_t>(schedule.clears.size());
     rows.scale = p.scale;
     to.sequences = address(places.sequences);
     to.cmp_ratio = p.cmp_ratio;

@@ -7,25 +7,18 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "ascendc/launch/chip.h"
+#include "ascendc/launch/work_lists.h"
 #include "ascendc/sparse_attention/params.h"
 #include "engine/sparse.h"
 
 namespace acl_attn::ascendc {
 
-struct SparseSchedule {
-    std::vector<int64_t> items;       // [][kSparseItemWords], core by core
-    std::vector<int64_t> core_items;  // [cores + 1]
-    std::vector<int64_t> merges;      // [][kMergeWords]
-    std::vector<int64_t> clears;      // sequences
-    int64_t partial_rows = 0;
-    int32_t cores = 0;                // 0: there is nothing to do
+struct SparseSchedule : WorkLists {
     bool is_by_shares = false;
 
     int64_t item_count() const { return static_cast<int64_t>(items.size()) / kSparseItemWords; }
-    int64_t merge_count() const { return static_cast<int64_t>(merges.size()) / kMergeWords; }
 };
 
 // What no schedule of the problem exceeds, whatever the lengths.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/compute.h"
+#include "ops/failure.h"
 #include "ops/fused_infer_attention_score/largest.h"
 #include "ops/fused_infer_attention_score/plan.h"
 #include "ops/fused_infer_attention_score/task.h"
@@ -54,17 +55,10 @@ public:
     // Addresses that set_address() has brought together are looked at only here, because a series of changes may pass
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
-        if (was_retargeted_) {
-            if (Finding finding = named(check_addresses(regions_, kMemoryStatus), "HOST-C-02")) {
-                return make_failure(std::move(finding));
-            }
-            if (Finding finding = named(check_apart(regions_, kMemoryStatus), "HOST-C-03")) {
-                return make_failure(std::move(finding));
-            }
-        }
-        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes(), kMemoryStatus)) {
-            return make_failure(std::move(finding));
-        }
+        Finding finding;
+        if (was_retargeted_) finding = check_retargeted(regions_, kMemoryStatus, "HOST-C-02", "HOST-C-03");
+        if (!finding) finding = check_workspace(regions_, workspace, workspace_bytes(), kMemoryStatus);
+        if (finding) return make_failure(std::move(finding));
         if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);
         Addresses watched = addresses_;
         watched.ranges = ranges_of(regions_);

@@ -129,20 +129,7 @@ private:
     void* workspace_;
 };
 
-class FailingTask final : public runtime::Task {
-public:
-    explicit FailingTask(Finding finding) : result_{finding->code, finding->sentence()} {}
-    runtime::TaskResult run() noexcept override { return std::move(result_); }
-
-private:
-    runtime::TaskResult result_;
-};
-
 }  // namespace
-
-std::unique_ptr<runtime::Task> make_failure(Finding finding) {
-    return std::make_unique<FailingTask>(std::move(finding));
-}
 
 std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,
                                          void* workspace) {

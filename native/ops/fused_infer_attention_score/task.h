@@ -38,7 +38,4 @@ struct Addresses {
 std::unique_ptr<runtime::Task> make_task(std::shared_ptr<const Planned> planned, const Addresses& addresses,
                                          void* workspace);
 
-// A run that is known to end with this.
-std::unique_ptr<runtime::Task> make_failure(Finding finding);
-
 }  // namespace acl_attn::ops::fia

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "ops/failure.h"
 #include "ops/place.h"
 #include "ops/rule.h"
 #include "ops/sparse_attention/metadata_task.h"
@@ -34,12 +35,8 @@ public:
 
     // Addresses may have been changed since the rules looked at them.
     std::unique_ptr<runtime::Task> bind(void*) const override {
-        if (Finding finding = named(check_addresses(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-52")) {
-            return make_failure(std::move(finding));
-        }
-        if (Finding finding = named(check_apart(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-53")) {
-            return make_failure(std::move(finding));
-        }
+        Finding finding = check_retargeted(regions_, ACLNN_ERR_PARAM_INVALID, "HOST-C-52", "HOST-C-53");
+        if (finding) return make_failure(std::move(finding));
         return make_metadata_task(plan_, addresses_);
     }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/compute.h"
+#include "ops/failure.h"
 #include "ops/place.h"
 #include "ops/rule.h"
 #include "ops/sparse_attention/task.h"
@@ -29,17 +30,10 @@ public:
     // Addresses that set_address() has brought together are looked at only here, because a series of changes may pass
     // through such a state.
     std::unique_ptr<runtime::Task> bind(void* workspace) const override {
-        if (was_retargeted_) {
-            if (Finding finding = named(check_addresses(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-52")) {
-                return make_failure(std::move(finding));
-            }
-            if (Finding finding = named(check_apart(regions_, ACLNN_ERR_PARAM_INVALID), "HOST-C-53")) {
-                return make_failure(std::move(finding));
-            }
-        }
-        if (Finding finding = check_workspace(regions_, workspace, workspace_bytes(), ACLNN_ERR_PARAM_INVALID)) {
-            return make_failure(std::move(finding));
-        }
+        Finding finding;
+        if (was_retargeted_) finding = check_retargeted(regions_, ACLNN_ERR_PARAM_INVALID, "HOST-C-52", "HOST-C-53");
+        if (!finding) finding = check_workspace(regions_, workspace, workspace_bytes(), ACLNN_ERR_PARAM_INVALID);
+        if (finding) return make_failure(std::move(finding));
         if (!compute::watches_memory()) return make_task(planned_, addresses_, workspace);
         Addresses watched = addresses_;
         watched.ranges = ranges_of(regions_);
