@@ -74,8 +74,8 @@ public:
     static constexpr int value_panel_size() { return kTileKeys / Operand::kDepth * kAmxColumns; }
 
 private:
-    // 32 rows one after another, as far ahead as the processor can, because rows of lists are scattered in memory. Nothing
-    // else is done beside it: that would leave less room for reads under way. And to ask for the rows earlier,
+    // 32 rows one after another, as far ahead as the processor can, because rows of lists are scattered in memory.
+    // Nothing else is done beside it: that would leave less room for reads under way. And to ask for the rows earlier,
     // beside products, takes from these the means to read the second-level cache, which costs as much as it brings.
     __attribute__((noinline)) void copy_rows(const void* const* rows, int k) const {
         for (int i = k; i < k + Operand::kKeys; i++) {

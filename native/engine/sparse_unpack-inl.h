@@ -10,8 +10,8 @@
 namespace acl_attn::engine {
 namespace {
 
-// Unpacks rows[0 .. count) into `memory`, `stride` numbers apart, and points to these instead. Rows up to `known` may be
-// brought close.
+// Unpacks rows[0 .. count) into `memory`, `stride` numbers apart, and points to these instead. Rows up to `known` may
+// be brought close.
 inline void unpack_rows(Dtype codes, int count, int known, const void** rows, uint16_t* memory, ptrdiff_t stride) {
     constexpr formats::PackedRowLayout layout = formats::kPackedRow;
     constexpr int kBurst = 16;
