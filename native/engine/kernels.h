@@ -122,6 +122,7 @@ struct RowBlock {
     int32_t rope_dim;
     float scale;
     RowSink sink;
+    const RowBlock* next;   // decode: what this thread will probably compute next, to bring its first rows close; or null
 };
 
 // Rows of partials, one set for each split, to be combined in split order.
@@ -144,8 +145,8 @@ struct Scratch {
     float* row_headroom;               // [rows]
     float* scores;                     // prefill [score rows][kScoreStride], decode [rows][kStreamScoreStride]
     float* query;                      // [rows][padded dim] fp32, or bf16 in as many parts as its form has
-    const void** key_rows;             // [kStreamSplit]
-    const void** value_rows;           // [kStreamSplit]
+    const void** key_rows;             // [kStreamSplit + kStreamKeys]
+    const void** value_rows;           // [kStreamSplit + kStreamKeys]
     const void** value_heads;          // [kStreamKeys]
     const void** value_originals;      // [kTileKeys]
     uint8_t* value_classes;            // [kTileKeys]
