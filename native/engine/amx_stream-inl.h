@@ -25,8 +25,10 @@ struct TileAt {
 
 // What comes next is asked for evenly over all that is done with a head's keys and values, not only while they are
 // read: the memory would rest meanwhile. In sixteenths of the bytes of both, about as the time goes.
-constexpr int kAheadOfScores = 4, kAheadOfJoining = 2, kAheadOfSoftmax = 3, kAheadOfPacking = 4, kAheadOfSums = 3;
-static_assert(kAheadOfScores + kAheadOfJoining + kAheadOfSoftmax + kAheadOfPacking + kAheadOfSums == 16, "all of it");
+constexpr int kAheadOfScores = 4, kAheadOfJoining = 1, kAheadOfSoftmax = 3;
+constexpr int kAheadOfSplitting = 2, kAheadOfPacking = 4, kAheadOfSums = 2;
+static_assert(kAheadOfScores + kAheadOfJoining + kAheadOfSoftmax == 8 &&
+              kAheadOfSplitting + kAheadOfPacking + kAheadOfSums == 8, "all of it");
 
 // A sixteenth for one key and head, times 16.
 inline int ahead_bytes(const RowBlock& b) {
@@ -87,28 +89,26 @@ public:
     }
 
     // The scores of all rows with `count` keys, into columns `begin` and after of `scores`. Chunks of all heads follow
-    // each other: while one is multiplied others are brought to where tiles are loaded from, and the one before is
-    // finished.
+    // each other, so that memory is read almost in its order: while one is multiplied others are brought to where tiles
+    // are loaded from, and the one before is finished.
     void score(const void* const* rows, int count, int begin, float* scores, ReadAhead& ahead) {
         const int chunks = (count + kAmxRows - 1) / kAmxRows, all = b_.kv_heads * chunks;
         ptrdiff_t strides[kStreamKeys / kAmxRows];
         for (int c = 0; c < chunks; c++) strides[c] = common_stride(rows + c * kAmxRows, count - c * kAmxRows);
         const auto chunk_at = [&](int n) {
-            const int h = n / chunks, c = n % chunks, first = c * kAmxRows;
-            return Chunk{rows + first, count - first, h * b_.key.head_stride, strides[c], h, c, n % 2, {}};
+            const int h = n % b_.kv_heads, c = n / b_.kv_heads, first = c * kAmxRows;
+            return Chunk{rows + first, count - first, h * b_.key.head_stride, strides[c], h, c, n % 2};
         };
-        Chunk ring[3];  // two chunks' numbers are ready: a tile is loaded only when what was stored for it has arrived
+        TileAt ring[3];  // two chunks' numbers are ready: a tile is loaded only when what was stored for it has arrived
         const auto prepare = [&](int n) {
             if (n + 1 < all) touch(chunk_at(n + 1));
-            if (n >= all) return;
-            ring[n % 3] = chunk_at(n);
-            ring[n % 3].numbers = locate(ring[n % 3], n % 3);
+            if (n < all) ring[n % 3] = locate(chunk_at(n), n % 3);
         };
         prepare(0);
         prepare(1);
         for (int n = 0; n <= all; n++) {
-            if (n < all) multiply(ring[n % 3], ahead);
-            if (n > 0) finish(ring[(n - 1) % 3], scores + begin, ahead);
+            if (n < all) multiply(chunk_at(n), ring[n % 3], ahead);
+            if (n > 0) finish(chunk_at(n - 1), scores + begin, ahead);
             prepare(n + 2);
         }
     }
@@ -122,7 +122,6 @@ private:
         ptrdiff_t stride;
         int head, index;  // in the tile
         int half;         // of the buffer of sums
-        TileAt numbers;
     };
 
     int64_t blocks() const { return b_.kv_heads * blocks_of(rows_); }
@@ -170,12 +169,12 @@ private:
         return sums_ + (chunk.half * blocks_of(kStreamRows) + block) * kAmxTileBytes;
     }
 
-    void multiply(const Chunk& chunk, ReadAhead& ahead) {
+    void multiply(const Chunk& chunk, const TileAt& keys, ReadAhead& ahead) {
         const char* query = queries_ + chunk.head * blocks_of(rows_) * panel_bytes();
         for (int block = 0; block < blocks_of(rows_); block++) {
             amx_zero<0>();
             for (int s = 0; s < steps_; s++, query += kAmxTileBytes) {
-                amx_load<4>(chunk.numbers.address + 64 * s, chunk.numbers.stride);
+                amx_load<4>(keys.address + 64 * s, keys.stride);
                 amx_load<6>(query, 64);
                 Parts::template multiply<0, 4, 6>();
             }
@@ -220,13 +219,15 @@ public:
 
     TileValues(const RowBlock& block, const Scratch& scratch, int rows)
         : b_(block), s_(scratch), rows_(rows), tiles_(round_up(block.dim_v, kElements) / kAmxColumns),
-          ahead_of_row_(ahead_bytes(block) * kAheadOfSoftmax / 16 / rows),
+          ahead_of_row_(ahead_bytes(block) * kAheadOfSplitting / 16 / rows),
           ahead_of_element_(Parts::kPerElement * ahead_bytes(block) * kAheadOfPacking / 16),
           ahead_of_sums_(kStreamKeys * ahead_bytes(block) * kAheadOfSums / 16 / rows),
           values_(static_cast<char*>(scratch.value_tiles)), factors_(static_cast<char*>(scratch.weight_tiles)),
           sums_(static_cast<char*>(scratch.sum_tiles)) {
         __builtin_memset(factors_, 0, static_cast<size_t>(2 * blocks_of(rows_) * kSteps * kAmxTileBytes));
     }
+
+    int ahead_of_softmax() const { return ahead_bytes(b_) * kAheadOfSoftmax / 16; }
 
     static void to_own_order(float* x) {
         float in_memory[kElements];

@@ -108,8 +108,8 @@ private:
     template <class AnyScratch>
     void work_on(Run& run, size_t index, const AnyScratch& scratch) const;
     RowKernel* kernel_of(const WorkItem& item) const;
-    void compute(Run& run, const WorkItem& item, const Scratch& scratch) const;
-    void compute(Run& run, const WorkItem& item, const FullQuantScratch& scratch) const;
+    void compute(Run& run, size_t index, const Scratch& scratch) const;
+    void compute(Run& run, size_t index, const FullQuantScratch& scratch) const;
     void merge(Run& run, const WorkItem& item) const;
     void write_padding(const Operands& operands, const Sequence& s) const;
     RowBlock row_block(const Run& run, const WorkItem& item) const;
@@ -163,12 +163,13 @@ void PlannedAttention::work_on(Run& run, size_t index, const AnyScratch& scratch
         if (item.kind == WorkItem::padding) {
             write_padding(run.operands, problem_.sequences[static_cast<size_t>(item.sequence)]);
         } else {
-            compute(run, item, scratch);
+            compute(run, index, scratch);
         }
     }
 }
 
-void PlannedAttention::compute(Run& run, const WorkItem& item, const FullQuantScratch& scratch) const {
+void PlannedAttention::compute(Run& run, size_t index, const FullQuantScratch& scratch) const {
+    const WorkItem& item = schedule_.items[index];
     const Sequence& s = problem_.sequences[static_cast<size_t>(item.sequence)];
     full_quant_kernel(kernels_, problem_)
         .run(full_quant_block(problem_, run.operands, s, item.kv_head, row_block(run, item)), scratch);
@@ -180,14 +181,13 @@ RowKernel* PlannedAttention::kernel_of(const WorkItem& item) const {
     return takes_codes_ ? kernels_.decode_codes[static_cast<int>(problem_.kv_dtype)] : kernels_.decode[products];
 }
 
-void PlannedAttention::compute(Run& run, const WorkItem& item, const Scratch& scratch) const {
-    RowBlock block = row_block(run, item);
-    // Where threads take turns, this one's next item.
-    RowBlock upcoming;
-    const size_t next = static_cast<size_t>(&item - schedule_.items.data()) + static_cast<size_t>(slots_);
-    if (item.kind == WorkItem::prefill && next < schedule_.items.size() &&
-        schedule_.items[next].kind == WorkItem::prefill) {
-        upcoming = row_block(run, schedule_.items[next]);
+void PlannedAttention::compute(Run& run, size_t index, const Scratch& scratch) const {
+    const WorkItem& item = schedule_.items[index];
+    RowBlock block = row_block(run, item), upcoming;
+    // Other threads take the items between, if they are about as fast.
+    const size_t probable = index + static_cast<size_t>(slots_);
+    if (probable < schedule_.items.size() && schedule_.items[probable].kind == item.kind) {
+        upcoming = row_block(run, schedule_.items[probable]);
         block.upcoming = &upcoming;
     }
     kernel_of(item)(block, scratch);

@@ -111,8 +111,7 @@ private:
     }
 
     void add_span() {
-        locate_rows(b_.key, b_.key_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.key_rows);
-        locate_rows(b_.value, b_.value_addition.prefix, b_.prefix_len, span_.begin, span_.end, s_.value_rows);
+        locate(b_, span_, s_.key_rows, s_.value_rows);
         look_ahead();
         Staged staging(b_, s_);
         for (int64_t tile = span_.begin / kStreamKeys * kStreamKeys; tile < span_.end; tile += kStreamKeys) {
@@ -135,7 +134,10 @@ private:
                 continue;
             }
             exceptional_ = false;
-            for (int h = 0; h < b_.kv_heads; h++) softmax(h);
+            for (int h = 0; h < b_.kv_heads; h++) {
+                softmax(h);
+                if (!are_moved_) ahead_.advance(count_ * values_.ahead_of_softmax());
+            }
             for (int k = 0; k < count_; k += Values::kKeys) {
                 const int count = count_ - k < Values::kKeys ? count_ - k : Values::kKeys;
                 for (int h = 0; h < b_.kv_heads; h++) {
@@ -156,6 +158,22 @@ private:
                (has_prefix && (is_cut(b.key_addition.prefix) || is_cut(b.value_addition.prefix)));
     }
 
+    static void locate(const RowBlock& b, Interval keys, const void** key_rows, const void** value_rows) {
+        locate_rows(b.key, b.key_addition.prefix, b.prefix_len, keys.begin, keys.end, key_rows);
+        locate_rows(b.value, b.value_addition.prefix, b.prefix_len, keys.begin, keys.end, value_rows);
+    }
+
+    // The first rows of the upcoming block, after those of the last span; how many.
+    int locate_upcoming() {
+        if (b_.upcoming == nullptr || span_.end < visible_keys(b_, b_.row_begin, b_.row_end).end) return 0;
+        Interval seen = visible_keys(*b_.upcoming, b_.upcoming->row_begin, b_.upcoming->row_end);
+        seen.end = smaller(seen.end, seen.begin + kStreamKeys);
+        if (seen.empty()) return 0;
+        const int64_t after = span_.end - span_.begin;
+        locate(*b_.upcoming, seen, s_.key_rows + after, s_.value_rows + after);
+        return static_cast<int>(seen.end - seen.begin);
+    }
+
     // Rows that are moved are all read at once, before a tile's products.
     void look_ahead() {
         ReadAhead::Rows rows;
@@ -163,7 +181,7 @@ private:
         rows.values = b_.value_is_key ? nullptr : s_.value_rows;
         rows.key_bytes = b_.kv_heads * bytes_of(b_.key.dtype, b_.key.dim);
         rows.value_bytes = b_.kv_heads * bytes_of(b_.value.dtype, b_.value.dim);
-        rows.count = static_cast<int>(span_.end - span_.begin);
+        rows.count = static_cast<int>(span_.end - span_.begin) + locate_upcoming();
         rows.first_tile = static_cast<int>(smaller(kStreamKeys - span_.begin % kStreamKeys, rows.count));
         const int tile = rows.values == nullptr ? kStreamKeys : 2 * kStreamKeys;
         if (are_moved_) {
@@ -302,6 +320,7 @@ inline RowBlock single_row(const RowBlock& block, int kv_head, int64_t row) {
     single.kv_heads = 1;
     single.row_begin = row;
     single.row_end = row + 1;
+    single.upcoming = nullptr;
     return single;
 }
 

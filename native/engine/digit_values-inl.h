@@ -91,6 +91,8 @@ public:
     DigitValues(const RowBlock& block, const Scratch& scratch, int rows)
         : b_(block), s_(scratch), rows_(rows), ldo_(round_up(block.dim_v, kElements)) {}
 
+    static int ahead_of_softmax() { return 0; }  // as StreamValues'
+
     static void to_own_order(float* x) {
         float in_memory[kElements];
         __builtin_memcpy(in_memory, x, sizeof in_memory);

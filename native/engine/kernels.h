@@ -122,7 +122,7 @@ struct RowBlock {
     int32_t rope_dim;
     float scale;
     RowSink sink;
-    const RowBlock* upcoming;  // the block that the thread will probably compute next, to read ahead; null: none
+    const RowBlock* upcoming;  // of the same kind, which the thread will probably compute next; null: none
 };
 
 // Rows of partials, one set for each split, to be combined in split order.
@@ -145,8 +145,8 @@ struct Scratch {
     float* row_headroom;               // [rows]
     float* scores;                     // prefill [score rows][kScoreStride], decode [rows][kStreamScoreStride]
     float* query;                      // [rows][padded dim] fp32, or bf16 in as many parts as its form has
-    const void** key_rows;             // [kStreamSplit]
-    const void** value_rows;           // [kStreamSplit]
+    const void** key_rows;             // [kStreamSplit + kStreamKeys]
+    const void** value_rows;           // [kStreamSplit + kStreamKeys]
     const void** value_heads;          // [kStreamKeys]
     const void** value_originals;      // [kTileKeys]
     uint8_t* value_classes;            // [kTileKeys]

@@ -62,6 +62,9 @@ public:
     StreamValues(const RowBlock& block, const Scratch&, int rows)
         : b_(block), rows_(rows), ldo_(round_up(block.dim_v, kElements)) {}
 
+    // Bytes that are asked for beside the softmax of a head's rows, for each key.
+    static int ahead_of_softmax() { return 0; }
+
     static void to_own_order(float* x) { Stretch<T>::to_own_order(x); }
     static void to_memory_order(float* x) { Stretch<T>::to_memory_order(x); }
 

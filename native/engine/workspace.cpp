@@ -55,8 +55,8 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.scores = arena.take<float>(std::max<size_t>(std::min(prefill_rows, score_rows) * kScoreStride,
                                                   static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
     s.query = arena.take<float>(rows * std::max(dim, parts * steps));
-    s.key_rows = arena.take<const void*>(kStreamSplit);
-    s.value_rows = arena.take<const void*>(kStreamSplit);
+    s.key_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
+    s.value_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
     s.value_heads = arena.take<const void*>(kStreamKeys);
     s.value_originals = arena.take<const void*>(kTileKeys);
     s.value_classes = arena.take<uint8_t>(kTileKeys);
