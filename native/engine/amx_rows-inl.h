@@ -68,13 +68,14 @@ private:
             const bool has_scores = i < units_, has_weights = i >= 1 && i <= units_, has_values = i >= 2;
             if (has_values) rescale(unit_[i - 2]);
             const int calls = (has_values ? value_calls(unit_[i - 2]) : 0) + (has_scores ? score_calls(unit_[i]) : 0);
-            if (i + 1 < units_) beside.tensors = tensors_ahead(describe(unit_[i + 1], i + 1), calls);
             // Unit i - 1 is weighed beside the products of unit i - 2 with values and of unit i with keys.
             if (has_weights) {
                 prepare(unit_[i - 1]);
                 weights_.spread(calls);
                 beside.weights = &weights_;
             }
+            // In the place of unit i - 1, which preparing it may have needed.
+            if (i + 1 < units_) beside.tensors = tensors_ahead(describe(unit_[i + 1], i + 1), calls);
             if (has_values) accumulate(unit_[i - 2], beside);
             if (has_scores) score(unit_[i], beside);
             if (has_weights) weights_.finish();
