@@ -46,8 +46,8 @@ class AntiquantMode(IntEnum):
     PER_CHANNEL_GROUP     8       32 tokens of a channel            values of the MXFP8 scheme only
     ====================  ======  ================================  =============================================
 
-    Scales of modes 0 and 2 have the query's dtype, those of mode 6 and 8 float8_e8m0fnu, the others float32, as have both
-    of a key in mode 0 and a value in mode 1.
+    Scales of modes 0 and 2 have the query's dtype, those of mode 6 and 8 float8_e8m0fnu, the others float32, as have
+    both of a key in mode 0 and a value in mode 1.
 
     See Also
     --------
