@@ -230,14 +230,10 @@ public:
     int ahead_of_softmax() const { return ahead_bytes(b_) * kAheadOfSoftmax / 16; }
 
     static void to_own_order(float* x) {
-        float in_memory[kElements];
-        __builtin_memcpy(in_memory, x, sizeof in_memory);
-        for (int i = 0; i < kElements; i++) x[i] = in_memory[Codes::value_channel(i)];
+        order_channels<kElements>(x, [](int i) { return Codes::value_channel(i); });
     }
     static void to_memory_order(float* x) {
-        float own[kElements];
-        __builtin_memcpy(own, x, sizeof own);
-        for (int i = 0; i < kElements; i++) x[Codes::value_channel(i)] = own[i];
+        restore_channels<kElements>(x, [](int i) { return Codes::value_channel(i); });
     }
 
     // As StreamValues::add, but a head's products run beside what comes after: finish() waits for the last ones.

@@ -20,12 +20,6 @@ inline vt spread_quarter(vt v) {
     return reinterpret_cast<vt>(_mm512_shuffle_i32x4(x, x, kQuarter * 0x55));
 }
 
-// Of each quarter of four vectors: lane i of a result's quarter is of v[i].
-inline vf sums_of_quarters(const vf* v) {
-    const vf even = zip_low(v[0], v[2]) + zip_high(v[0], v[2]), odd = zip_low(v[1], v[3]) + zip_high(v[1], v[3]);
-    return zip_low(even, odd) + zip_high(even, odd);
-}
-
 // Of up to kDigitRows rows.
 struct DigitQueries {
     vt* digits;   // [piece][vector][quarter][digit], each [row][16 channels]
@@ -84,7 +78,7 @@ __attribute__((noinline)) void dot_digits(const DigitQueries& query, int rows, i
         vf joined[kDigitKeys];
 #pragma GCC unroll 4
         for (int k = 0; k < kDigitKeys; k++) joined[k] = join_digits(sums[k]);
-        const vf result = sums_of_quarters(joined) * weights * factor;
+        const vf result = fold_quarters(joined, [](vf a, vf b) { return a + b; }) * weights * factor;
         for (int r = 0; r < rows; r++) {
             float of_row[kDigitKeys];
             __builtin_memcpy(of_row, reinterpret_cast<const float*>(&result) + r * kDigitKeys, sizeof of_row);

@@ -94,14 +94,10 @@ public:
     static int ahead_of_softmax() { return 0; }  // as StreamValues'
 
     static void to_own_order(float* x) {
-        float in_memory[kElements];
-        __builtin_memcpy(in_memory, x, sizeof in_memory);
-        for (int i = 0; i < kElements; i++) x[i] = in_memory[channel(i)];
+        order_channels<kElements>(x, [](int i) { return channel(i); });
     }
     static void to_memory_order(float* x) {
-        float own[kElements];
-        __builtin_memcpy(own, x, sizeof own);
-        for (int i = 0; i < kElements; i++) x[channel(i)] = own[i];
+        restore_channels<kElements>(x, [](int i) { return channel(i); });
     }
 
     // As StreamValues::add.

@@ -251,17 +251,20 @@ inline vf interleave_high(vf a, vf b) {
 #endif
 }
 
+// Within each quarter of four vectors: lane i of a result's quarter is of v[i].
+template <class Combine>
+__attribute__((always_inline)) inline vf fold_quarters(const vf* v, Combine combine) {
+    const vf even = combine(zip_low(v[0], v[2]), zip_high(v[0], v[2]));
+    const vf odd = combine(zip_low(v[1], v[3]), zip_high(v[1], v[3]));
+    return combine(zip_low(even, odd), zip_high(even, odd));
+}
+
 // kLanes vectors' lanes, combined: lane i of the result is of v[i]. The order depends on nothing but the lane.
 template <class Combine>
 __attribute__((always_inline)) inline vf fold_each(const vf* v, Combine combine) {
     vf quarter[kLanes / 4];
 #pragma GCC unroll 4
-    for (int q = 0; q < kLanes / 4; q++) {
-        const vf* u = v + 4 * q;
-        const vf even = combine(zip_low(u[0], u[2]), zip_high(u[0], u[2]));
-        const vf odd = combine(zip_low(u[1], u[3]), zip_high(u[1], u[3]));
-        quarter[q] = combine(zip_low(even, odd), zip_high(even, odd));
-    }
+    for (int q = 0; q < kLanes / 4; q++) quarter[q] = fold_quarters(v + 4 * q, combine);
 #if defined(__AVX512F__)
     const vf low = combine(_mm512_shuffle_f32x4(quarter[0], quarter[1], 0x88),
                            _mm512_shuffle_f32x4(quarter[0], quarter[1], 0xdd));

@@ -13,6 +13,20 @@
 namespace acl_attn::engine {
 namespace {
 
+// Puts the kElements numbers at x, which are in the order of memory, into one in which channel(i) is at i; and back.
+template <int kElements, class Channel>
+inline void order_channels(float* x, Channel channel) {
+    float in_memory[kElements];
+    __builtin_memcpy(in_memory, x, sizeof in_memory);
+    for (int i = 0; i < kElements; i++) x[i] = in_memory[channel(i)];
+}
+template <int kElements, class Channel>
+inline void restore_channels(float* x, Channel channel) {
+    float own[kElements];
+    __builtin_memcpy(own, x, sizeof own);
+    for (int i = 0; i < kElements; i++) x[channel(i)] = own[i];
+}
+
 // What products take from a row at a time: kVectors vectors of numbers, whose lanes need not have the order of memory
 // where another one is cheaper. What meets them, queries and sums, is in the order of the stretch too.
 template <class T>

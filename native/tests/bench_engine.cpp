@@ -4,7 +4,6 @@
 // Times the engine alone: bench_engine [threads [target [filter]]].
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -118,12 +117,7 @@ void bench(const Case& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc > 1) set_thread_count(std::atoi(argv[1]));
-    if (argc > 2) {
-        for (int i = 0; i < target_count(); i++) {
-            if (std::strcmp(target_name(i), argv[2]) == 0 && !force_target(i)) return 1;
-        }
-    }
+    if (!engine_bench::configure(argc, argv)) return 1;
     std::printf("%s, %d threads (%s)\n", target_name(target_in_use()), thread_count(), cpu_features().c_str());
     std::printf("limit of its products: %.0f GFLOP/s\n", 2e-9 * multiply_rate(thread_count()));
     const Dtype f16 = Dtype::f16, bf16 = Dtype::bf16, i8 = Dtype::i8;

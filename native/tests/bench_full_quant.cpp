@@ -5,12 +5,12 @@
 // bench_full_quant [threads [target [filter]]].
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string>
 #include <vector>
 
+#include "bench_support.h"
 #include "engine/attention.h"
 
 using namespace acl_attn::engine;
@@ -121,12 +121,7 @@ void bench(const Case& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc > 1) set_thread_count(std::atoi(argv[1]));
-    if (argc > 2) {
-        for (int i = 0; i < target_count(); i++) {
-            if (std::strcmp(target_name(i), argv[2]) == 0 && !force_target(i)) return 1;
-        }
-    }
+    if (!engine_bench::configure(argc, argv)) return 1;
     std::printf("%s, %d threads (%s)\n", target_name(target_in_use()), thread_count(), cpu_features().c_str());
     const Dtype i8 = Dtype::i8, f8 = Dtype::f8_e4m3;
     const Case cases[] = {

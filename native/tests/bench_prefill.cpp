@@ -221,12 +221,7 @@ std::vector<Case> cases() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc > 1) set_thread_count(std::atoi(argv[1]));
-    if (argc > 2) {
-        for (int i = 0; i < target_count(); i++) {
-            if (std::strcmp(target_name(i), argv[2]) == 0 && !force_target(i)) return 1;
-        }
-    }
+    if (!engine_bench::configure(argc, argv)) return 1;
     const std::string filter = argc > 3 ? argv[3] : "";
     const double budget = argc > 4 ? std::atof(argv[4]) : 6;
     std::printf("%s, %d threads\n", target_name(target_in_use()), thread_count());

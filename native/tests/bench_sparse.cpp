@@ -155,12 +155,7 @@ void bench(const Case& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc > 1) set_thread_count(std::atoi(argv[1]));
-    if (argc > 2) {
-        for (int i = 0; i < target_count(); i++) {
-            if (std::strcmp(target_name(i), argv[2]) == 0 && !force_target(i)) return 1;
-        }
-    }
+    if (!engine_bench::configure(argc, argv)) return 1;
     std::printf("%s, %d threads (%s)\n", target_name(target_in_use()), thread_count(), cpu_features().c_str());
     const SparseRows bf16 = SparseRows::bf16, f16 = SparseRows::f16, packed = SparseRows::packed_e4m3;
     const Case cases[] = {

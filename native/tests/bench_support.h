@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <string>
 #include <thread>
@@ -28,6 +29,18 @@ namespace engine_bench {
 
 inline double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Takes the number of threads and the instruction set from the command line; false if this machine lacks the latter.
+inline bool configure(int argc, char** argv) {
+    using namespace acl_attn::engine;
+    if (argc > 1) set_thread_count(std::atoi(argv[1]));
+    if (argc > 2) {
+        for (int i = 0; i < target_count(); i++) {
+            if (std::strcmp(target_name(i), argv[2]) == 0 && !force_target(i)) return false;
+        }
+    }
+    return true;
 }
 
 // For one thread its own time, which other processes disturb less.
