@@ -88,15 +88,17 @@ public:
         return true;
     }
 
-    // The scores of all rows with `count` keys, into columns `begin` and after of `scores`. Chunks of all heads follow
-    // each other, so that memory is read almost in its order: while one is multiplied others are brought to where tiles
-    // are loaded from, and the one before is finished.
+    // The scores of all rows with `count` keys, into columns `begin` and after of `scores`. Chunks follow each
+    // other about in the order of memory, see StreamKeys: while one is multiplied others are brought to where tiles are
+    // loaded from, and the one before is finished.
     void score(const void* const* rows, int count, int begin, float* scores, ReadAhead& ahead) {
         const int chunks = (count + kAmxRows - 1) / kAmxRows, all = b_.kv_heads * chunks;
+        const bool are_apart = has_heads_apart(b_);
         ptrdiff_t strides[kStreamKeys / kAmxRows];
         for (int c = 0; c < chunks; c++) strides[c] = common_stride(rows + c * kAmxRows, count - c * kAmxRows);
         const auto chunk_at = [&](int n) {
-            const int h = n % b_.kv_heads, c = n / b_.kv_heads, first = c * kAmxRows;
+            const int h = are_apart ? n / chunks : n % b_.kv_heads, c = are_apart ? n % chunks : n / b_.kv_heads;
+            const int first = c * kAmxRows;
             return Chunk{rows + first, count - first, h * b_.key.head_stride, strides[c], h, c, n % 2};
         };
         TileAt ring[3];  // two chunks' numbers are ready: a tile is loaded only when what was stored for it has arrived

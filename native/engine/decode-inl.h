@@ -138,8 +138,9 @@ private:
                 softmax(h);
                 if (!are_moved_) ahead_.advance(count_ * values_.ahead_of_softmax());
             }
-            for (int k = 0; k < count_; k += Values::kKeys) {
-                const int count = count_ - k < Values::kKeys ? count_ - k : Values::kKeys;
+            const int at_once = has_heads_apart(b_) ? count_ : Values::kKeys;
+            for (int k = 0; k < count_; k += at_once) {
+                const int count = count_ - k < at_once ? count_ - k : at_once;
                 for (int h = 0; h < b_.kv_heads; h++) {
                     values_.add(h, s_.value_rows + first_ + k, h * b_.value.head_stride, begin_ + k, count,
                                 scores(index(h, 0)), out_of(h), ahead(b_.value, count));
@@ -166,6 +167,7 @@ private:
     // The first rows of the upcoming block, after those of the last span; how many.
     int locate_upcoming() {
         if (b_.upcoming == nullptr || span_.end < visible_keys(b_, b_.row_begin, b_.row_end).end) return 0;
+        if (b_.upcoming->key.head_stride != b_.key.head_stride) return 0;  // one stride serves all rows
         Interval seen = visible_keys(*b_.upcoming, b_.upcoming->row_begin, b_.upcoming->row_end);
         seen.end = smaller(seen.end, seen.begin + kStreamKeys);
         if (seen.empty()) return 0;
@@ -179,11 +181,17 @@ private:
         ReadAhead::Rows rows;
         rows.keys = s_.key_rows;
         rows.values = b_.value_is_key ? nullptr : s_.value_rows;
-        rows.key_bytes = b_.kv_heads * bytes_of(b_.key.dtype, b_.key.dim);
-        rows.value_bytes = b_.kv_heads * bytes_of(b_.value.dtype, b_.value.dim);
+        // Heads that lie side by side are one row.
+        const bool are_apart = has_heads_apart(b_);
+        const int beside = are_apart ? 1 : b_.kv_heads;
+        rows.key_bytes = beside * bytes_of(b_.key.dtype, b_.key.dim);
+        rows.value_bytes = beside * bytes_of(b_.value.dtype, b_.value.dim);
+        rows.key_head_stride = b_.key.head_stride;
+        rows.value_head_stride = b_.value.head_stride;
+        rows.heads = are_apart ? b_.kv_heads : 1;
         rows.count = static_cast<int>(span_.end - span_.begin) + locate_upcoming();
         rows.first_tile = static_cast<int>(smaller(kStreamKeys - span_.begin % kStreamKeys, rows.count));
-        const int tile = rows.values == nullptr ? kStreamKeys : 2 * kStreamKeys;
+        const int tile = rows.heads * (rows.values == nullptr ? kStreamKeys : 2 * kStreamKeys);
         if (are_moved_) {
             ahead_ = ReadAhead(rows, tile);
             return;

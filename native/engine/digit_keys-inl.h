@@ -137,7 +137,7 @@ public:
 
     // As StreamKeys::score.
     void score(const void* const* rows, int count, int begin, float* scores, ReadAhead& ahead) {
-        constexpr int at_once = 2 * kDigitKeys;
+        const int at_once = has_heads_apart(b_) ? count : 2 * kDigitKeys;
         for (int k = 0; k < count; k += at_once) {
             const int some = count - k < at_once ? count - k : at_once;
             for (int h = 0; h < b_.kv_heads; h++) {

@@ -16,11 +16,14 @@ namespace {
 
 class ReadAhead {
 public:
-    // Rows in the order in which they are read: tiles of keys and of values in turns.
+    // Rows in the order in which they are read: tiles of keys and of values in turns, and in each the rows of one head
+    // after the other.
     struct Rows {
-        const void* const* keys;
+        const void* const* keys;         // of the first head
         const void* const* values;       // null: there are only keys
         int64_t key_bytes, value_bytes;  // of a row
+        int64_t key_head_stride, value_head_stride;
+        int heads;
         int first_tile;                  // rows; the others have kStreamKeys
         int count;
     };
@@ -47,7 +50,7 @@ public:
 
 private:
     struct Place {
-        int row = 0, tile_begin = 0, tile_end = 0;
+        int row = 0, tile_begin = 0, tile_end = 0, head = 0;
         bool is_value = false;
     };
     struct Stream {
@@ -74,6 +77,8 @@ private:
         place.row += rows;
         if (place.row < place.tile_end) return;
         place.row = place.tile_begin;
+        if (++place.head < r_.heads) return;
+        place.head = 0;
         place.is_value = !place.is_value && r_.values != nullptr;
         if (place.is_value) return;
         place.row = place.tile_begin = place.tile_end;
@@ -90,7 +95,8 @@ private:
     }
 
     const char* address(const Place& place) const {
-        return static_cast<const char*>((place.is_value ? r_.values : r_.keys)[place.row]);
+        const int64_t stride = place.is_value ? r_.value_head_stride : r_.key_head_stride;
+        return static_cast<const char*>((place.is_value ? r_.values : r_.keys)[place.row]) + place.head * stride;
     }
 
     // At a row, and those that follow it in memory.

@@ -51,6 +51,12 @@ inline Interval visible_keys(const RowBlock& block, int64_t row_begin, int64_t r
     return {visible_keys(block, row_begin).begin, visible_keys(block, row_end - 1).end};
 }
 
+// Whether the heads that are computed together have rows of their own, and do not lie side by side in a token's.
+inline bool has_heads_apart(const RowBlock& block) {
+    return block.kv_heads > 1 && (block.key.head_stride != bytes_of(block.key.dtype, block.key.dim) ||
+                                  block.value.head_stride != bytes_of(block.value.dtype, block.value.dim));
+}
+
 // The bytes of a mask, of merged row `row`, from column 0 on.
 inline const uint8_t* mask_row(const RowBlock& block, int64_t row) {
     return block.mask + row / block.group * block.mask_row_stride;

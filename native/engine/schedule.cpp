@@ -58,21 +58,17 @@ int32_t choose_block_rows(const Problem& problem, int threads, int most, int str
 }
 
 // KV heads that a decode item takes together. Where a token's heads lie side by side that reads memory in its order and
-// touches each page once, not once for each head.
+// touches each page once, not once for each head; and what one head leaves to wait for is done beside the next one's.
 int32_t choose_decode_heads(const Problem& problem, int threads, int stream_rows) {
-    const auto lies_beside = [](int64_t head_stride, const KvLayout& layout, int32_t dim) {
-        return head_stride == dim && layout.chunk >= dim;
-    };
     // Those others are staged one by one, or lie differently in the prefix.
-    if (problem.rope_dim > 0 || problem.prefix_len > 0 || (is_quantised(problem) && !takes_codes(problem))) return 1;
+    if (problem.rope_dim > 0 || problem.prefix_len > 0 || (is_quantised(problem) && !takes_codes(problem)) ||
+        problem.key.chunk < problem.dim || problem.value.chunk < problem.dim_v) {
+        return 1;
+    }
     int64_t splits = 0, rows = 1;
     for (const Sequence& s : problem.sequences) {
         const Shape shape = shape_of(problem, s, stream_rows);
         if (!shape.is_decode || shape.rows == 0) continue;
-        if (!lies_beside(s.key_head_stride, problem.key, problem.dim) ||
-            !lies_beside(s.value_head_stride, problem.value, problem.dim_v)) {
-            return 1;
-        }
         rows = std::max(rows, shape.rows);
         splits += count(visible(s, shape.group, 0, shape.rows)) / kStreamSplit + 1;
     }

@@ -25,10 +25,10 @@ public:
         return true;
     }
 
-    // The scores of all rows with `count` keys, into columns `begin` and after. Keys outside, heads inside: where a
-    // token's heads lie side by side, memory is read in its order.
+    // The scores of all rows with `count` keys, into columns `begin` and after. Memory is read in its order, or almost:
+    // where a token's heads lie side by side, few keys of all heads at a time.
     void score(const void* const* rows, int count, int begin, float* scores, ReadAhead& ahead) {
-        const int keys_at_once = rows_ % 4 == 0 ? kLanes / 2 : kLanes;
+        const int keys_at_once = has_heads_apart(b_) ? count : rows_ % 4 == 0 ? kLanes / 2 : kLanes;
         for (int k0 = 0; k0 < count; k0 += keys_at_once) {
             const int stop = count < k0 + keys_at_once ? count : k0 + keys_at_once;
             for (int h = 0; h < b_.kv_heads; h++) {
