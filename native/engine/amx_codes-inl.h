@@ -8,9 +8,7 @@
 //   kIsStored                whether keys are such numbers where they lie, in the order of memory;
 //   keys(p, bytes, to)       a key's piece as vectors; key_channel(i): which channel their i-th number is;
 //   values(rows, bytes, to)  the piece of Parts::kPerElement values as elements, tile after tile; value_channel(i):
-//                            which channel the i-th element is of;
-//   kHasScales               whether both take, before `to`, where each row's scales of the piece's groups are, too: the
-//                            numbers are theirs times the codes' (group_scales-inl.h).
+//                            which channel the i-th element is of.
 // Lanes keep no order that would cost a shuffle.
 #pragma once
 
@@ -66,7 +64,7 @@ template <>
 struct AmxCodes<I8> {
     using Parts = Int8Parts;
     static constexpr int kPiece = 64, kVectors = 1, kExponent = 0;
-    static constexpr bool kIsStored = true, kHasScales = false;
+    static constexpr bool kIsStored = true;
 
     static void keys(const uint8_t* p, int bytes, vt* to) { to[0] = load_row_part(p, bytes); }
     static constexpr int key_channel(int i) { return i; }
@@ -82,7 +80,7 @@ template <>
 struct AmxCodes<I4> {
     using Parts = Int8Parts;
     static constexpr int kPiece = 128, kVectors = 2, kExponent = 4;
-    static constexpr bool kIsStored = false, kHasScales = false;
+    static constexpr bool kIsStored = false;
 
     static vt even(vt codes) {
         typedef uint16_t words __attribute__((vector_size(64)));
@@ -131,7 +129,7 @@ template <class T>
 struct Float8Codes {
     using Parts = Bf16Parts;
     static constexpr int kPiece = 64, kVectors = 2, kExponent = 0;
-    static constexpr bool kIsStored = false, kHasScales = false;
+    static constexpr bool kIsStored = false;
     static constexpr BytePlanes kPlanes = byte_planes<T>();
 
     static void planes(vt codes, vt& low, vt& high) {
@@ -173,98 +171,6 @@ template <>
 struct AmxCodes<E4M3> : Float8Codes<E4M3> {};
 template <>
 struct AmxCodes<HiFloat8> : Float8Codes<HiFloat8> {};
-
-// What makes a number of 16 codes from a scale's code, four times: `exponent` is added to it. Zeros have no exponent.
-struct Float4Table {
-    alignas(64) uint8_t exponent[64] = {}, low_mask[64] = {}, high_mask[64] = {}, mantissa[64] = {}, sign[64] = {};
-
-    constexpr Float4Table() {
-        for (int i = 0; i < 64; i++) {
-            const int size = i % 8;
-            exponent[i] = static_cast<uint8_t>(size / 2 - 1);
-            low_mask[i] = size == 0 ? 0 : 0x80;
-            high_mask[i] = size == 0 ? 0 : 0x7f;
-            mantissa[i] = size > 1 && size % 2 == 1 ? 0x40 : 0;
-            sign[i] = i % 16 < 8 ? 0 : 0x80;
-        }
-    }
-};
-
-// A quarter of a register of codes is a group. A table look-up stays inside quarters, so that each has a table of its
-// own: numbers that have the group's scale in them.
-template <>
-struct AmxCodes<E2M1> {
-    using Parts = Bf16Parts;
-    static constexpr int kPiece = 128, kVectors = 4, kExponent = 0;
-    static constexpr bool kIsStored = false, kHasScales = true;
-    static constexpr Float4Table kTable = Float4Table();
-
-    static void keys(const uint8_t* p, int bytes, const uint8_t* scales, vt* to) {
-        const Planes made = planes(load_row_part(p, bytes), scales);
-        for (int half = 0; half < 2; half++) {
-            to[2 * half] = zip_rows<1, false>(made.low[half], made.high[half]);
-            to[2 * half + 1] = zip_rows<1, true>(made.low[half], made.high[half]);
-        }
-    }
-    static constexpr int key_channel(int i) {
-        const int vector = i / 32, byte = i % 32 / 8 * 16 + vector % 2 * 8 + i % 8;
-        return 2 * byte + vector / 2;
-    }
-    static void values(const uint8_t* const* rows, int bytes, const uint8_t* const* scales, vt* to) {
-        const Planes a = planes(load_row_part(rows[0], bytes), scales[0]);
-        const Planes b = planes(load_row_part(rows[1], bytes), scales[1]);
-        for (int half = 0; half < 2; half++) zip_four(a.low[half], a.high[half], b.low[half], b.high[half], to + 4 * half);
-    }
-    static constexpr int value_channel(int i) { return zipped_column(i % 64) * 2 + i / 64; }
-
-private:
-    // The two bytes of bf16 numbers: of the lower and of the upper codes of bytes.
-    struct Planes {
-        vt low[2], high[2];
-    };
-
-    static Planes planes(vt codes, const uint8_t* scales) {
-        typedef uint16_t words __attribute__((vector_size(64)));
-        const vt field = spread(scales) + load<vt>(kTable.exponent);
-        const vt low = (reinterpret_cast<vt>(reinterpret_cast<words>(field) << 7) & load<vt>(kTable.low_mask)) |
-                       load<vt>(kTable.mantissa);
-        const vt high = (reinterpret_cast<vt>(reinterpret_cast<words>(field) >> 1) & load<vt>(kTable.high_mask)) |
-                        load<vt>(kTable.sign);
-        const vt index[2] = {codes & uint8_t{0x0f},
-                             reinterpret_cast<vt>(reinterpret_cast<words>(codes) >> 4) & uint8_t{0x0f}};
-        Planes made;
-        for (int half = 0; half < 2; half++) {
-            made.low[half] = look_up(low, index[half]);
-            made.high[half] = look_up(high, index[half]);
-        }
-        return made;
-    }
-    // Each quarter's bytes are those of the quarter's scale.
-    static vt spread(const uint8_t* scales) {
-#if defined(__AVX512BW__)
-        int32_t four;
-        __builtin_memcpy(&four, scales, sizeof four);
-        const __m512i of_quarter = _mm512_set_epi32(0x03030303, 0x03030303, 0x03030303, 0x03030303, 0x02020202, 0x02020202,
-                                                    0x02020202, 0x02020202, 0x01010101, 0x01010101, 0x01010101, 0x01010101,
-                                                    0, 0, 0, 0);
-        return reinterpret_cast<vt>(_mm512_shuffle_epi8(_mm512_set1_epi32(four), of_quarter));
-#else
-        vt all;
-        for (int i = 0; i < 64; i++) all[i] = scales[i / 16];
-        return all;
-#endif
-    }
-    static vt look_up(vt table, vt index) {
-#if defined(__AVX512BW__)
-        return reinterpret_cast<vt>(
-            _mm512_shuffle_epi8(reinterpret_cast<__m512i>(table), reinterpret_cast<__m512i>(index)));
-#else
-        vt found;
-        for (int i = 0; i < 64; i++) found[i] = table[i / 16 * 16 + index[i]];
-        return found;
-#endif
-    }
-};
 
 }  // namespace
 }  // namespace acl_attn::engine

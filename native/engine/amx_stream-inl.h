@@ -9,7 +9,6 @@
 
 #include "engine/amx_codes-inl.h"
 #include "engine/exceptional-inl.h"
-#include "engine/group_scales-inl.h"
 #include "engine/stream_products-inl.h"
 
 namespace acl_attn::engine {
@@ -45,7 +44,7 @@ public:
     static constexpr int kElements = Codes::kPiece;
 
     TileKeys(const RowBlock& block, const Scratch& scratch, int rows)
-        : b_(block), s_(scratch), rows_(rows), steps_(round_up(block.dim, kElements) / Parts::kPerRow),
+        : b_(block), rows_(rows), steps_(round_up(block.dim, kElements) / Parts::kPerRow),
           ahead_of_scores_(kAmxRows * ahead_bytes(block) * kAheadOfScores / 16),
           ahead_of_joining_(kAmxRows * ahead_bytes(block) * kAheadOfJoining / 16),
           queries_(static_cast<char*>(scratch.query_tiles)), keys_(static_cast<char*>(scratch.key_tiles)),
@@ -98,7 +97,7 @@ public:
         for (int c = 0; c < chunks; c++) strides[c] = common_stride(rows + c * kAmxRows, count - c * kAmxRows);
         const auto chunk_at = [&](int n) {
             const int h = n % b_.kv_heads, c = n / b_.kv_heads, first = c * kAmxRows;
-            return Chunk{rows + first, count - first, h * b_.key.head_stride, strides[c], h, c, n % 2, begin + first};
+            return Chunk{rows + first, count - first, h * b_.key.head_stride, strides[c], h, c, n % 2};
         };
         TileAt ring[3];  // two chunks' numbers are ready: a tile is loaded only when what was stored for it has arrived
         const auto prepare = [&](int n) {
@@ -123,7 +122,6 @@ private:
         ptrdiff_t stride;
         int head, index;  // in the tile
         int half;         // of the buffer of sums
-        int first;        // column
     };
 
     int64_t blocks() const { return b_.kv_heads * blocks_of(rows_); }
@@ -155,21 +153,12 @@ private:
         const ptrdiff_t stride = 64 * steps_;
         char* const tile = keys_ + place * kAmxRows * stride;
         for (int k = 0; k < kAmxRows; k++) {
-            const int key = k < chunk.count ? k : chunk.count - 1;
-            const uint8_t* row = static_cast<const uint8_t*>(chunk.rows[key]) + chunk.offset;
+            const void* start = chunk.rows[k < chunk.count ? k : chunk.count - 1];
+            const uint8_t* row = static_cast<const uint8_t*>(start) + chunk.offset;
             char* to = tile + k * stride;
-            const uint8_t* scales = nullptr;
-            if constexpr (Codes::kHasScales) {
-                scales = scale_codes(s_.key_scales, chunk.head, b_.dim) + (chunk.first + key) * groups_of(b_.dim);
-            }
             for (int at = 0; at < bytes; at += piece_bytes, to += 64 * Codes::kVectors) {
                 vt numbers[Codes::kVectors];
-                if constexpr (Codes::kHasScales) {
-                    Codes::keys(row + at, bytes - at, scales, numbers);
-                    scales += kElements / kScaleGroup;
-                } else {
-                    Codes::keys(row + at, bytes - at, numbers);
-                }
+                Codes::keys(row + at, bytes - at, numbers);
                 for (int v = 0; v < Codes::kVectors; v++) store(to + 64 * v, numbers[v]);
             }
         }
@@ -210,7 +199,6 @@ private:
     }
 
     const RowBlock& b_;
-    const Scratch& s_;
     const int rows_, steps_;
     const int ahead_of_scores_, ahead_of_joining_;  // bytes to ask for beside a chunk's
     char* const queries_;  // [head][block][step] tiles
@@ -261,7 +249,7 @@ public:
             next.advance(count * ahead_of_row_);
         }
         multiply(before);
-        pack(h, rows, offset, begin, count, next);
+        pack(rows, offset, begin, count, next);
         add_sums(before, next);
     }
     void finish() {
@@ -315,40 +303,31 @@ private:
     }
 
     // The values of whole steps as right factors.
-    void pack(int h, const void* const* rows, int64_t offset, int begin, int count, ReadAhead& ahead) {
+    void pack(const void* const* rows, int64_t offset, int begin, int count, ReadAhead& ahead) {
         if (b_.dim_v % kElements == 0) {
-            pack<true>(h, rows, offset, begin, count, ahead);
+            pack<true>(rows, offset, begin, count, ahead);
         } else {
-            pack<false>(h, rows, offset, begin, count, ahead);
+            pack<false>(rows, offset, begin, count, ahead);
         }
     }
     template <bool kWhole>
-    void pack([[maybe_unused]] int h, const void* const* rows, int64_t offset, int begin, int count, ReadAhead& ahead) {
+    void pack(const void* const* rows, int64_t offset, int begin, int count, ReadAhead& ahead) {
         constexpr int per_element = Parts::kPerElement, piece_bytes = kElements * T::kBits / 8;
         constexpr int tiles = kElements / kAmxColumns;
         const int bytes = static_cast<int>(bytes_of(b_.value.dtype, b_.dim_v));
         for (int element = pending_.first * kAmxRows; element < pending_.end * kAmxRows; element++) {
             const int first = element * per_element - begin;
             const bool are_keys = first >= 0 && first + per_element <= count;
-            const uint8_t *row[per_element], *scales[per_element];
+            const uint8_t* row[per_element];
             for (int i = 0; i < per_element; i++) {
                 const bool is_key = are_keys || (first + i >= 0 && first + i < count);
                 row[i] = is_key ? static_cast<const uint8_t*>(rows[first + i]) + offset
                                 : reinterpret_cast<const uint8_t*>(s_.zeros);
-                if constexpr (Codes::kHasScales) {
-                    const uint8_t* of_head = scale_codes(s_.value_scales, h, b_.dim_v);
-                    scales[i] = is_key ? of_head + (begin + first + i) * groups_of(b_.dim_v) : row[i];
-                }
             }
             char* to = values(pending_.half, 0, element / kAmxRows) + element % kAmxRows * 64;
             for (int at = 0; at < bytes; at += piece_bytes) {
                 vt packed[tiles];
-                if constexpr (Codes::kHasScales) {
-                    Codes::values(row, kWhole ? piece_bytes : bytes - at, scales, packed);
-                    for (int i = 0; i < per_element; i++) scales[i] += kElements / kScaleGroup;
-                } else {
-                    Codes::values(row, kWhole ? piece_bytes : bytes - at, packed);
-                }
+                Codes::values(row, kWhole ? piece_bytes : bytes - at, packed);
                 for (int i = 0; i < per_element; i++) row[i] += piece_bytes;
 #pragma GCC unroll 8
                 for (int t = 0; t < tiles; t++, to += kSteps * kAmxTileBytes) store(to, packed[t]);
@@ -424,8 +403,6 @@ template <>
 struct DecodeProducts<E4M3> : TileProducts<E4M3> {};
 template <>
 struct DecodeProducts<HiFloat8> : TileProducts<HiFloat8> {};
-template <>
-struct DecodeProducts<E2M1> : TileProducts<E2M1> {};
 
 }  // namespace
 }  // namespace acl_attn::engine

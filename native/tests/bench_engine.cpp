@@ -196,6 +196,7 @@ int main(int argc, char** argv) {
         {"prefill i8 s1024", bf16, 1, 32, 32, 128, 1024, 1024, false, 0, i8},
         {"decode bf16 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false},
         {"decode i8 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false, 0, i8},
+        {"decode e2m1 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false, 0, Dtype::f4_e2m1, Scales::group},
         {"decode bf16 b1 kv256 32:8", bf16, 1, 32, 8, 128, 1, 256, false},
         {"decode bf16 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false},
         {"decode fp16 b1 h1 kv1 d16", f16, 1, 1, 1, 16, 1, 1, false},
