@@ -23,16 +23,7 @@ namespace {
 
 typedef uint8_t vt __attribute__((vector_size(64)));  // a tile's row
 
-inline vt load_row_part(const uint8_t* p, int bytes) {
-    if (bytes >= 64) return load<vt>(p);
-#if defined(__AVX512BW__)
-    return reinterpret_cast<vt>(_mm512_maskz_loadu_epi8((uint64_t{1} << bytes) - 1, p));
-#else
-    vt v = {};
-    __builtin_memcpy(&v, p, static_cast<size_t>(bytes));
-    return v;
-#endif
-}
+inline vt load_row_part(const uint8_t* p, int bytes) { return load_bytes<vt>(p, bytes); }
 
 // Inside each 128-bit quarter, of its lower (kHigh: upper) half: a0 b0 a1 b1 ..., elements of kBytes bytes.
 template <int kBytes, bool kHigh>

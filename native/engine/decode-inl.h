@@ -9,6 +9,7 @@
 #include "engine/bias-inl.h"
 #include "engine/exceptional-inl.h"
 #include "engine/finish-inl.h"
+#include "engine/group_scales-inl.h"
 #include "engine/softmax-inl.h"
 #include "engine/staging-inl.h"
 #include "engine/stream_products-inl.h"
@@ -27,6 +28,8 @@ template <class T, class Products = DecodeProducts<T>>
 class Decode {
 public:
     static constexpr bool kCodes = is_code<T>;
+    static constexpr bool kGroups = std::is_same_v<T, E2M1>;  // of channels have scales of their own, for the products
+    static constexpr bool kFolded = kCodes && !kGroups;         // others' are folded into something else
     using Keys = typename Products::Keys;
     using Values = typename Products::Values;
     // Bytes that are asked for while as many are read: less comes late, more falls out of the second-level cache again.
@@ -58,7 +61,7 @@ public:
             add_span();
         }
         for (int i = 0; i < b_.kv_heads * rows_; i++) to_memory_order(s_.out + i * ldo_);
-        if constexpr (kCodes) fold_value_scales();
+        if constexpr (kFolded) fold_value_scales();
     }
     RowState state(int i) const { return {s_.row_max[i], s_.row_sum[i], s_.row_headroom[i]}; }
     const float* out(int i) const { return s_.out + i * ldo_; }
@@ -73,7 +76,7 @@ public:
     }
 
 private:
-    using Scales = std::conditional_t<kCodes, FoldedScales, NoScales>;
+    using Scales = std::conditional_t<kGroups, GroupScales, std::conditional_t<kCodes, FoldedScales, NoScales>>;
     using Staged = std::conditional_t<kCodes, JoinedCodes, KvStaging<T>>;
 
     static vi is_non_finite(vf x) { return (as_int(x) & 0x7f800000) == 0x7f800000; }
@@ -83,7 +86,8 @@ private:
         float* query = s_.query + i * ldq_;
         for (int d = ldq_ - Keys::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
         widen_query(b_, h, b_.row_begin + r, query);
-        if constexpr (kCodes) fold_key_scales(h, i);
+        if constexpr (kFolded) fold_key_scales(h, query);
+        if constexpr (kCodes) mark_non_finite(query, i);
         if (!keys_.enter(h, r, query)) refused_ |= uint64_t{1} << i;
     }
 
@@ -94,9 +98,11 @@ private:
         for (int d = 0; d < ldo_; d += Values::kElements) Values::to_own_order(out + d);
     }
 
-    void fold_key_scales(int h, int i) {
-        float* query = s_.query + i * ldq_;
+    void fold_key_scales(int h, float* query) {
         if (key_scales_.of_channels()) key_scales_.scale_channels(h, query);
+    }
+
+    void mark_non_finite(const float* query, int i) {
         vi suspect = {};
         for (int d = 0; d < ldq_; d += kLanes) suspect |= is_non_finite(load<vf>(query + d));
         if (any(suspect)) s_.row_headroom[i] = kHugeHeadroom;
@@ -119,7 +125,11 @@ private:
             begin_ = static_cast<int>(larger(span_.begin - tile, 0));
             count_ = static_cast<int>(smaller(span_.end - tile, kStreamKeys)) - begin_;
             first_ = tile + begin_ - span_.begin;
-            staging.stage(tile + begin_, count_, s_.key_rows + first_, s_.value_rows + first_);
+            if (are_moved_) staging.stage(tile + begin_, count_, s_.key_rows + first_, s_.value_rows + first_);
+            if constexpr (kGroups) {
+                read_group_scales(key_scales_);
+                read_group_scales(value_scales_);
+            }
             score();
             if (may_be_exceptional()) {
                 for (int h = 0; h < b_.kv_heads; h++) {
@@ -214,7 +224,21 @@ private:
         keys_.score(s_.key_rows + first_, count_, begin_, s_.scores, is_there ? none : ahead_);
     }
 
-    bool may_be_exceptional() const { return (careful_ && !kCodes) || !is_seen_by_all(); }
+    // Numbers of groups whose scales were read are all ordinary.
+    bool may_be_exceptional() const { return !kGroups && ((careful_ && !kCodes) || !is_seen_by_all()); }
+
+    // The tile's, of all heads. Rows that see one which is not for the products are marked.
+    void read_group_scales(const Scales& scales) {
+        for (int h = 0; h < b_.kv_heads; h++) {
+            if (!scales.read(h, tile_ + begin_, begin_, count_, s_.value_classes)) continue;
+            for (int r = 0; r < rows_; r++) {
+                const int64_t row = b_.row_begin + r;
+                if (sees_huge(b_, row, visible_keys(b_, row), tile_ + begin_, 0, count_, s_.value_classes)) {
+                    s_.row_headroom[index(h, r)] = kHugeHeadroom;
+                }
+            }
+        }
+    }
 
     // One head's values; exceptional ones are set aside where a row may not see them.
     void locate_values(int h) {
@@ -223,10 +247,10 @@ private:
         for (int k = 0; k < count_; k++) {
             rows_of_values_[k] = static_cast<const char*>(s_.value_rows[first_ + k]) + offset;
         }
-        if constexpr (kCodes) {
+        if constexpr (kFolded) {
             float* scales = read_value_scales(h);
             exceptional_ = set_codes_aside<T>(rows_of_values_, count_, b_.dim_v, s_.zeros, scales, s_.value_classes);
-        } else {
+        } else if constexpr (!kCodes) {
             exceptional_ = set_aside<T, false>(rows_of_values_, 0, count_, b_.dim_v, s_.zeros, s_.value_classes,
                                                s_.value_originals);
         }
@@ -245,7 +269,7 @@ private:
 
     void softmax(int h) {
         const int first = round_down(begin_, kLanes), last = round_up(begin_ + count_, kLanes);
-        if constexpr (kCodes) {
+        if constexpr (kFolded) {
             if (!key_scales_.of_channels()) key_scales_.read_tokens(h, tile_ + begin_, begin_, count_);
             if (!exceptional_) read_value_scales(h);
         }
@@ -253,7 +277,7 @@ private:
             const int i = index(h, r);
             const int64_t row = b_.row_begin + r;
             const Interval seen = visible_keys(b_, row);
-            if constexpr (kCodes) {
+            if constexpr (kFolded) {
                 if (!key_scales_.of_channels()) key_scales_.scale_tokens(first, last, scores(i));
             }
             if (b_.bias.kind != BiasKind::none) add_bias(b_, h, row, seen, tile_, first, last, scores(i));
@@ -267,9 +291,9 @@ private:
             const bool is_first_huge = exceptional_ && s_.row_headroom[i] == 1.0f &&
                                        sees_huge(b_, row, seen, tile_ + begin_, 0, count_, s_.value_classes);
             if (is_first_huge) s_.row_headroom[i] = kHugeHeadroom;
-            if constexpr (kCodes) {
+            if constexpr (kFolded) {
                 if (!value_scales_.of_channels()) value_scales_.scale_tokens(first, last, scores(i));
-            } else {
+            } else if constexpr (!kCodes) {
                 if (is_first_huge) rescale *= kHugeHeadroom;
                 if (s_.row_headroom[i] != 1.0f) multiply(scores(i) + first, last - first, kHugeHeadroom);
             }

@@ -45,14 +45,16 @@ constexpr OperandForm form_of() {
 // are keys and values at once; its form is that of Bf16Operand.
 template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
-    constexpr int code_channels = DecodeProducts<I4>::Keys::kElements;  // two to a byte: no type has more
+    // No type has more than those of which two share a byte.
+    constexpr int of_i4 = DecodeProducts<I4>::Keys::kElements, of_e2m1 = DecodeProducts<E2M1>::Keys::kElements;
+    constexpr int code_channels = of_i4 > of_e2m1 ? of_i4 : of_e2m1;
     return {name,
             kLanes,
             kNr,
             {form_of<F16Operand>(), form_of<Bf16Operand>(), form_of<Fp32Operand>()},
             {prefill<F16, F16Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
-            {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>},
+            {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>, decode<E2M1>},
             code_channels,
             !std::is_same_v<DecodeProducts<I4>::Keys, StreamKeys<I4>>,
             merge_partials,

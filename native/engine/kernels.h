@@ -29,6 +29,10 @@ constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block, 
 constexpr int kStripRows = 192;        // prefill: most rows whose scores are held at a time
 constexpr int kMaxDim = 576;
 
+// Bytes of a head's scale codes for a tile's keys, where groups of 32 channels have their own (group_scales-inl.h); what
+// is read in words may reach beyond the last.
+static constexpr int group_scale_bytes(int dim) { return ((dim + 31) / 32 * kStreamKeys + 4 + 63) / 64 * 64; }
+
 // Keys or values of one sequence; `base` is of the block's first KV head. Element (t, d) is at
 //   base + row(t) + (d / chunk) * chunk_stride + bytes of d % chunk elements,
 //   row(t) = table ? table[t / block_size] * block_stride + (t % block_size) * token_stride : t * token_stride.
@@ -154,7 +158,8 @@ struct Scratch {
     void* key_staging;                 // [kTileKeys][padded dim] of the query's dtype or fp32, for staged rows; else null
     void* value_staging;               // [kTileKeys][padded dim_v], likewise
     float* key_scales;                 // [2][padded dim] scales and offsets of one token, for dequantised rows, or
-                                       // [kStreamKeys] scales of a tile's tokens; else null
+                                       // [kStreamKeys] scales of a tile's tokens, or group_scale_bytes() for
+                                       // each head; else null
     float* value_scales;               // [2][padded dim_v], likewise
     // decode in tiles only, see amx_stream-inl.h; query_tiles also in digits, see digit_stream-inl.h
     void* query_tiles;                 // [block of rows][step], each followed by its rows' weights

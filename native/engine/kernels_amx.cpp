@@ -5,6 +5,7 @@
 #include "engine/amx_rows-inl.h"
 #include "engine/amx_shared_rows-inl.h"
 #include "engine/amx_stream-inl.h"
+#include "engine/float4_stream-inl.h"
 #include "engine/kernels-inl.h"
 
 namespace acl_attn::engine {

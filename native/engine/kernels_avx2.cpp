@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for AVX2 with FMA and F16C.
+#include "engine/float4_stream-inl.h"
 #include "engine/kernels-inl.h"
 
 namespace acl_attn::engine {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for AVX-512 F, BW, DQ and VL.
+#include "engine/float4_stream-inl.h"
 #include "engine/kernels-inl.h"
 
 namespace acl_attn::engine {

@@ -45,6 +45,13 @@ inline const char* scale_address(const ScaleView& view, int64_t prefix_len, int6
     return view.base + block * view.block_stride + own % view.block_size * view.token_stride;
 }
 
+// How many keys' numbers, from key t's on, follow at a distance of token_stride; those of later keys may, too.
+inline int64_t scales_beside(const ScaleView& view, int64_t prefix_len, int64_t t) {
+    const int64_t own = t - prefix_len;
+    if (own < 0) return -own;
+    return view.table == nullptr ? kStreamKeys : view.block_size - own % view.block_size;
+}
+
 // The numbers at p for channels [0, dim), up to a whole vector.
 inline void read_channels(const ScaleView& view, const char* p, int dim, float* to) {
     if (view.group == 1 && view.group_stride == bytes_of(view.dtype, 1) && view.dtype != Dtype::e8m0) {
@@ -110,8 +117,17 @@ public:
     // Those of `count` keys from first_key on, into numbers [begin, begin + count) of a tile.
     float* read_tokens(int head, int64_t first_key, int begin, int count) {
         const ScaleView view = of_head(v_, head);
-        for (int k = 0; k < count; k++) {
-            numbers_[begin + k] = read_number(view.dtype, scale_address(view, prefix_len_, first_key + k));
+        for (int k = 0; k < count;) {
+            const int64_t key = first_key + k;
+            const int n = static_cast<int>(smaller(count - k, scales_beside(view, prefix_len_, key)));
+            const char* p = scale_address(view, prefix_len_, key);
+            float* to = numbers_ + begin + k;
+            if (view.dtype == Dtype::f32 && view.token_stride == sizeof *to) {
+                __builtin_memcpy(to, p, sizeof *to * static_cast<size_t>(n));
+            } else {
+                for (int i = 0; i < n; i++) to[i] = read_number(view.dtype, p + i * view.token_stride);
+            }
+            k += n;
         }
         return numbers_;
     }

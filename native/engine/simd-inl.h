@@ -91,6 +91,18 @@ inline void store_part<vh, uint16_t>(uint16_t* p, vh v, int n) {
 }
 #endif
 
+// The first n bytes from memory and zeros after them; touches only those. Any n from 0 on.
+template <class V>
+inline V load_bytes(const void* p, int n) {
+    if (n >= static_cast<int>(sizeof(V))) return load<V>(p);
+#if defined(__AVX512BW__)
+    if constexpr (sizeof(V) == 64) return reinterpret_cast<V>(_mm512_maskz_loadu_epi8((uint64_t{1} << n) - 1, p));
+#endif
+    V v = {};
+    __builtin_memcpy(&v, p, static_cast<size_t>(n));
+    return v;
+}
+
 inline vf splat(float x) { return x - vf{}; }
 inline vi splat_int(int32_t x) { return x - vi{}; }
 inline vf as_float(vi v) { return reinterpret_cast<vf>(v); }

@@ -21,10 +21,20 @@ bool is_foldable(const Problem& p, const Dequant& dequant, int32_t dim, int64_t 
            (p.prefix_len == 0 || std::all_of(p.sequences.begin(), p.sequences.end(), shares_with_prefix));
 }
 
+// Whether scales are of groups of 32 channels, as group_scales-inl.h reads them. The operator has no others of E8M0.
+bool is_by_groups(const Problem& p, const Dequant& dequant, int32_t dim) {
+    const ScaleLayout& l = dequant.layout;
+    return dequant.has_scale && !dequant.has_offset && l.dtype == Dtype::e8m0 && l.group == 32 && l.group_stride == 1 &&
+           l.token_stride == (dim + 31) / 32 && !l.paged && p.prefix_len == 0;
+}
+
 }  // namespace
 
 bool takes_codes(const Problem& p) {
-    return is_quantised(p) && p.kv_dtype != Dtype::f4_e2m1 &&
+    if (p.kv_dtype == Dtype::f4_e2m1) {
+        return is_by_groups(p, p.key_dequant, p.dim) && is_by_groups(p, p.value_dequant, p.dim_v);
+    }
+    return is_quantised(p) &&
            is_foldable(p, p.key_dequant, p.dim, &Sequence::key_scale_offset, &Sequence::prefix_key_scale_offset) &&
            is_foldable(p, p.value_dequant, p.dim_v, &Sequence::value_scale_offset,
                        &Sequence::prefix_value_scale_offset);
@@ -65,8 +75,13 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     if (is_key_staged(problem)) s.key_staging = arena.take<char>(tile * dim * size);
     if (is_value_staged(problem)) s.value_staging = arena.take<char>(tile * dim_v * size);
     if (is_quantised(problem)) {
-        s.key_scales = arena.take<float>(std::max<size_t>(2 * dim, kStreamKeys));
-        s.value_scales = arena.take<float>(std::max<size_t>(2 * dim_v, kStreamKeys));
+        // An item has no more heads than rows.
+        const auto of_groups = [&](int32_t channels) {
+            const bool are_read = has_codes && problem.kv_dtype == Dtype::f4_e2m1;
+            return are_read ? static_cast<size_t>(schedule.decode_rows * group_scale_bytes(channels)) / sizeof(float) : 0;
+        };
+        s.key_scales = arena.take<float>(std::max({2 * dim, size_t{kStreamKeys}, of_groups(problem.dim)}));
+        s.value_scales = arena.take<float>(std::max({2 * dim_v, size_t{kStreamKeys}, of_groups(problem.dim_v)}));
     }
     if (has_codes && kernels.has_code_tiles && schedule.decode_rows > 0) {
         // For bf16, which is the larger of the two kinds of numbers; a row has a block of its own at most.

@@ -75,8 +75,8 @@ inline vf widen(I4, vb v) {
     return __builtin_convertvector(reinterpret_cast<vi>(widen_bits(v) << 28) >> 28, vf);
 }
 
-inline vf widen(E2M1, vb v) {
-    const vu code = widen_bits(v);
+// Of the codes in the lowest four bits of every lane, whatever is above.
+inline vf numbers_of_e2m1(vu code) {
     // The numbers, or their sizes, fit into a register; a permutation looks at as many bits of an index as that needs.
 #if defined(__AVX512F__)
     const __m512 numbers = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f,  //
@@ -93,6 +93,7 @@ inline vf widen(E2M1, vb v) {
     return reinterpret_cast<vf>(bits | (code & 8u) << 28);
 #endif
 }
+inline vf widen(E2M1, vb v) { return numbers_of_e2m1(widen_bits(v)); }
 
 inline vf widen(E8M0, vb v) {
     const vu code = widen_bits(v);

@@ -19,6 +19,10 @@ namespace {
 
 using Codes = Large<uint16_t>;
 
+// What shares a scale of stored keys and values: a head's channels over all tokens, tokens over all heads, or 32 channels
+// of a head's token.
+enum class Scales { channel, token, group };
+
 struct Case {
     const char* name;
     Dtype dtype;
@@ -26,7 +30,9 @@ struct Case {
     int64_t q_len, kv_len;
     bool causal;
     int32_t block_size = 0;
-    Dtype kv_dtype = dtype;  // stored keys and values have a scale for each channel
+    Dtype kv_dtype = dtype;
+    Scales scales = Scales::channel;  // of stored keys and values
+    bool heads_outside = false;       // of tokens
 };
 
 void bench(const Case& c) {
@@ -38,7 +44,10 @@ void bench(const Case& c) {
     p.dim = p.dim_v = c.dim;
     p.scale = 0.088f;
     p.query = p.out = {c.heads * c.dim, c.dim};
-    p.key = p.value = {c.kv_heads * c.dim, int64_t{c.block_size} * c.kv_heads * c.dim, 0, c.dim};
+    const int64_t token_stride = c.heads_outside ? c.dim : c.kv_heads * c.dim;
+    const int64_t head_stride = c.heads_outside ? c.kv_len * c.dim : c.dim;
+    const int64_t groups = (c.dim + 31) / 32;
+    p.key = p.value = {token_stride, int64_t{c.block_size} * c.kv_heads * c.dim, 0, c.dim};
     p.block_size = c.block_size;
     std::vector<int32_t> table;
     int64_t pairs = 0;
@@ -46,9 +55,11 @@ void bench(const Case& c) {
         Sequence s;
         s.q_len = c.q_len;
         s.kv_len = c.kv_len;
-        s.key_head_stride = s.value_head_stride = c.dim;
+        s.key_head_stride = s.value_head_stride = head_stride;
         s.q_offset = s.out_offset = b * c.q_len * p.query.token_stride;
-        if (c.block_size == 0) s.key_offset = s.value_offset = b * c.kv_len * p.key.token_stride;
+        if (c.block_size == 0) s.key_offset = s.value_offset = b * c.kv_len * c.kv_heads * c.dim;
+        if (c.scales == Scales::token) s.key_scale_offset = s.value_scale_offset = b * c.kv_len;
+        if (c.scales == Scales::group) s.key_scale_offset = s.value_scale_offset = b * c.kv_heads * c.kv_len * groups;
         s.table_offset = static_cast<int64_t>(table.size());
         for (int64_t t = 0; c.block_size > 0 && t < c.kv_len; t += c.block_size) {
             table.push_back(static_cast<int32_t>(table.size()));
@@ -71,12 +82,36 @@ void bench(const Case& c) {
     const int64_t stored = c.batch * c.kv_len * c.kv_heads * c.dim;
     const size_t key_bytes = static_cast<size_t>(bytes_of(c.kv_dtype, stored));
     Codes stored_codes = fill(2 * stored);  // keys, then values
-    const std::vector<float> scales(static_cast<size_t>(c.kv_heads * c.dim), 0.01f);
+    const std::vector<float> scales(static_cast<size_t>(std::max<int64_t>(c.kv_heads * c.dim, c.batch * c.kv_len)), 0.01f);
+    Large<uint8_t> group_scales[2];  // of keys and values
     if (c.kv_dtype != c.dtype) {
-        for (uint16_t& two : stored_codes) two &= 0x3f3f;  // no infinity, no NaN
-        p.key_dequant.has_scale = p.value_dequant.has_scale = true;
-        p.key_dequant.layout.head_stride = p.value_dequant.layout.head_stride = c.dim;
-        p.key_dequant.layout.group_stride = p.value_dequant.layout.group_stride = 1;
+        if (c.kv_dtype != Dtype::f4_e2m1) {
+            for (uint16_t& two : stored_codes) two &= 0x3f3f;  // no infinity, no NaN
+        }
+        p.key_dequant.has_scale = true;
+        ScaleLayout& layout = p.key_dequant.layout;
+        switch (c.scales) {
+            case Scales::channel:
+                layout.head_stride = c.dim;
+                layout.group_stride = 1;
+                break;
+            case Scales::token:
+                layout.token_stride = 1;
+                layout.group = c.dim;
+                break;
+            case Scales::group:
+                layout.dtype = Dtype::e8m0;
+                layout.group = 32;
+                layout.group_stride = 1;
+                layout.token_stride = groups;
+                layout.head_stride = c.kv_len * groups;
+                for (Large<uint8_t>& each : group_scales) {
+                    each.resize(static_cast<size_t>(c.batch * c.kv_heads * c.kv_len * groups));
+                    for (uint8_t& exponent : each) exponent = static_cast<uint8_t>(124 + std::rand() % 4);
+                }
+                break;
+        }
+        p.value_dequant = p.key_dequant;
     }
     Codes out(q.size());
     const char* const key_start = reinterpret_cast<const char*>(stored_codes.data());
@@ -86,6 +121,10 @@ void bench(const Case& c) {
     operands.key = &key;
     operands.value = &value;
     operands.key_scale = operands.value_scale = scales.data();
+    if (c.scales == Scales::group) {
+        operands.key_scale = group_scales[0].data();
+        operands.value_scale = group_scales[1].data();
+    }
     operands.block_table = table.data();
     operands.out = out.data();
     const auto plan = Attention::plan(p);
@@ -144,10 +183,20 @@ int main(int argc, char** argv) {
         {"decode e4m3 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3},
         {"decode hif8 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::hif8},
         {"decode i4 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4},
+        {"decode i8 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8, Scales::token},
+        {"decode e4m3 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3, Scales::token},
+        {"decode i4 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4, Scales::token},
+        {"decode e2m1 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
+        {"decode e2m1 fp16 b8 kv8192 32:8", f16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
+        {"decode e2m1 b8 kv8192 32:8 BNSD", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group,
+         true},
+        {"decode i4 b8 kv8192 32:8 BNSD tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4, Scales::token, true},
+        {"decode e2m1 b8 kv8192 32:8 d64", bf16, 8, 32, 8, 64, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
         {"decode i8 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false, 0, i8},
         {"prefill i8 s1024", bf16, 1, 32, 32, 128, 1024, 1024, false, 0, i8},
         {"decode bf16 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false},
         {"decode i8 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false, 0, i8},
+        {"decode e2m1 b1 kv1024 32:8", bf16, 1, 32, 8, 128, 1, 1024, false, 0, Dtype::f4_e2m1, Scales::group},
         {"decode bf16 b1 kv256 32:8", bf16, 1, 32, 8, 128, 1, 256, false},
         {"decode bf16 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false},
         {"decode fp16 b1 h1 kv1 d16", f16, 1, 1, 1, 16, 1, 1, false},

@@ -5,6 +5,7 @@
 // the real registers add, the other engine tests see where they are usable.
 #include "engine/amx_rows-inl.h"
 #include "engine/amx_stream-inl.h"
+#include "engine/float4_stream-inl.h"
 #include "engine/kernels-inl.h"
 #include "engine/schedule.h"
 #include "engine/targets.h"

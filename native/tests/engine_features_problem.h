@@ -29,6 +29,7 @@ struct Features {
     Scales scales = Scales::none;
     Dtype scale_dtype = Dtype::f32;
     bool has_offset = false;
+    bool are_some_negative = false;  // scales
     bool has_mask = false;
     bool per_channel_out = false;
     bool has_out_offset = false;
@@ -226,6 +227,9 @@ inline Call::Call(const Features& f, Storage storage) {
     const int64_t value_scales = lay_scales(p.value_dequant, f.dim_v, value_scale_row);
     fill_positive(ks, f.scale_dtype, key_scales, stored_scale(f.kv_dtype));
     fill_positive(vs, f.scale_dtype, value_scales, stored_scale(f.kv_dtype));
+    for (int64_t i = 0; f.are_some_negative && i < value_scales; i += 3) {
+        write_element(f.scale_dtype, vs.data(), i, -read_element(f.scale_dtype, vs.data(), i));
+    }
     fill(ko, f.scale_dtype, f.has_offset ? key_scales : 0, unit * 0.3f);
     fill(vo, f.scale_dtype, f.has_offset ? value_scales : 0, unit * 0.3f);
     o.key_scale = ks.data();
@@ -360,6 +364,9 @@ inline std::vector<Features> cases() {
             add_stored("by group", Scales::token_group, Dtype::e8m0, false);
             add_stored("by token, paged", Scales::token_paged, Dtype::f32, false);
             add_stored("by token and head, paged", Scales::token_head_paged, Dtype::f32, true);
+            add("by token, some negative", [&](Features& f) {
+                f.kv_dtype = stored, f.scales = Scales::token, f.are_some_negative = true;
+            });
             add("by token, prefix", [&](Features& f) {
                 f.kv_dtype = stored, f.scales = Scales::token, f.prefix_len = 21, f.has_mask = true;
             });
