@@ -18,7 +18,7 @@ namespace {
 template <class T, class Operand, class Owner>
 class AmxRows : protected BlockRows<Operand, Owner> {
     using Block = BlockRows<Operand, Owner>;
-    using Logits = AmxLogits<T>;
+    using Logits = AmxLogits<typename Operand::template Query<T>>;
     using Weights = AmxWeights<Operand>;
 
 protected:
@@ -106,18 +106,18 @@ private:
     void load_query(int r) {
         uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
         __builtin_memset(to, 0, sizeof(float) * ldq_);
-        if (owner().has_row(r)) copy_query(b_, 0, owner().row(r), to);
-        if constexpr (Operand::kParts > 1) {
-            uint16_t* rest = reinterpret_cast<uint16_t*>(s_.query + query_part() + r * ldq_);
-            for (int d = 0; d < 2 * ldq_; d += kLanes) {
-                vu second;
-                const vu first = split_upper(widen(F16{}, load<vh>(to + d)), &second);
-                store(to + d, truncate(first >> 16));
-                store(rest + d, truncate(second >> 16));
-            }
+        if (query_part() == 0) {
+            if (owner().has_row(r)) copy_query(b_, 0, owner().row(r), to);
+            return;
         }
+        uint16_t* second = to + 2 * query_part();
+        __builtin_memset(second, 0, sizeof(float) * ldq_);
+        if (owner().has_row(r)) this->load_query_parts(r, to, second);
     }
-    ptrdiff_t query_part() const { return static_cast<ptrdiff_t>(groups_) * kGroup * ldq_; }
+    // From first parts to second ones; 0: there are none.
+    ptrdiff_t query_part() {
+        return this->query_parts() == 1 ? 0 : static_cast<ptrdiff_t>(groups_) * kGroup * ldq_;
+    }
 
     bool find_range(Unit& unit, int group, int groups) {
         unit.seen = this->seen_columns(panels_, group, groups);
@@ -130,8 +130,9 @@ private:
         return unit.seen.begin < unit.seen.end;
     }
 
-    int score_calls(const Unit& unit) const {
-        return (unit.end - unit.begin) / (2 * kAmxColumns) * (panels_.steps / kAmxRows) * score_products<Operand>();
+    int score_calls(const Unit& unit) {
+        return (unit.end - unit.begin) / (2 * kAmxColumns) * (panels_.steps / kAmxRows) *
+               score_products<Operand>(this->query_parts());
     }
     int value_calls(const Unit& unit) const {
         int calls = 0;
@@ -153,23 +154,25 @@ private:
                 amx_scores<Operand, 1, 2>(query, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             }
             // One step late: what a product stores arrives in memory after the next one has begun.
-            if (panels_.finite && c > unit.begin) logits_.take(c - Logits::kColumns);
+            if (!has_specials() && c > unit.begin) logits_.take(c - Logits::kColumns);
         }
-        if (panels_.finite) logits_.take(unit.end - Logits::kColumns);
+        if (!has_specials()) logits_.take(unit.end - Logits::kColumns);
     }
 
     // What the softmax needs before its steps.
     void prepare(const Unit& unit) {
-        if (!panels_.finite) {
+        if (has_specials()) {
             add_specials(unit);
             for (int c = unit.begin; c < unit.end; c += Logits::kColumns) logits_.take(c);
         }
-        weights_.enter(unit, has_factor() ? kLog2E : b_.scale * kLog2E, logits_.tops());
+        weights_.enter(unit, has_factor() ? kLog2E : this->scale() * kLog2E, this->value_scales(), logits_.tops());
         if (panels_.exceptional || any_aside_) prepare_aside(unit);
     }
 
     // Whether scores are scaled before the softmax: others are added to them, or the largest would not stay so.
-    bool has_factor() const { return b_.bias.kind != BiasKind::none || !(b_.scale > 0.0f); }
+    bool has_factor() {
+        return b_.bias.kind != BiasKind::none || this->key_scales() != nullptr || !(this->scale() > 0.0f);
+    }
 
     // What a unit's rows add and see; null: nothing, and all its columns.
     const AmxLogitRows* describe(Unit& unit, int index) {
@@ -180,7 +183,8 @@ private:
                           owner().seen(unit.row).end < panels_.key + unit.end;
         unit.view = view.adds || view.masks || cuts ? &view : nullptr;
         if (unit.view == nullptr) return nullptr;
-        view.factor = b_.scale;
+        view.factor = this->scale();
+        view.factors = this->key_scales();
         view.all_begin = unit.begin;
         view.all_end = unit.end;
         for (int i = 0; i < unit.rows; i++) {
@@ -244,7 +248,11 @@ private:
         return last;
     }
 
-    // An infinity of a key would meet the zeros that are second parts of queries: the scores with such keys anew.
+    // Whether an infinity of a key would meet the zeros that are second parts of queries. Rows that see such codes are
+    // left to others.
+    bool has_specials() const { return Operand::kParts > 1 && !panels_.finite; }
+
+    // The scores with such keys anew.
     void add_specials(const Unit& unit) {
         for (int c = unit.seen.begin; c < unit.seen.end; c++) {
             if (classify_row<T, false>(panels_.key_row(c), b_.dim) == kOrdinary) continue;
@@ -254,7 +262,7 @@ private:
         }
     }
 
-    float score_in_fp32(int r, const void* key) const {
+    float score_in_fp32(int r, const void* key) {
         const uint16_t* first = reinterpret_cast<const uint16_t*>(s_.query + r * ldq_);
         const uint16_t* second = reinterpret_cast<const uint16_t*>(s_.query + query_part() + r * ldq_);
         vf sum = {};

@@ -18,7 +18,8 @@ namespace {
 
 // What those have that do not take codes.
 struct NoScales {
-    NoScales(const ScaleView&, int64_t, int, float*) {}
+    template <class... Any>
+    explicit NoScales(const Any&...) {}
 };
 
 // T: what the products take. Rows of codes whose numbers may not suit folded scales are marked by a headroom, and the

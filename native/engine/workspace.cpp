@@ -30,8 +30,18 @@ bool takes_codes(const Problem& p) {
                        &Sequence::prefix_value_scale_offset);
 }
 
+bool prefills_codes(const Problem& p, const Kernels& kernels) {
+    if (!is_quantised(p) || p.value_is_key || kernels.prefill_codes[static_cast<int>(p.dtype)] == nullptr) return false;
+    const auto fits = [&](const Dequant& dequant, int32_t dim, int64_t Sequence::*own, int64_t Sequence::*prefix) {
+        if (dequant.has_offset) return false;
+        return !dequant.has_scale || dequant.layout.dtype == Dtype::e8m0 || is_foldable(p, dequant, dim, own, prefix);
+    };
+    return fits(p.key_dequant, p.dim, &Sequence::key_scale_offset, &Sequence::prefix_key_scale_offset) &&
+           fits(p.value_dequant, p.dim_v, &Sequence::value_scale_offset, &Sequence::prefix_value_scale_offset);
+}
+
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
-    const OperandForm& form = kernels.form[static_cast<int>(product_dtype(problem))];
+    const OperandForm& form = prefill_form(problem, kernels);
     // Decode takes two vectors of a row together.
     const bool has_codes = takes_codes(problem);
     const size_t lanes = static_cast<size_t>(
@@ -54,19 +64,22 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.row_headroom = arena.take<float>(rows);
     s.scores = arena.take<float>(std::max<size_t>(std::min(prefill_rows, score_rows) * kScoreStride,
                                                   static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
-    s.query = arena.take<float>(rows * std::max(dim, parts * steps));
+    s.query = arena.take<float>(rows * std::max(dim, static_cast<size_t>(form.query_parts) * steps));
     s.key_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
     s.value_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
     s.value_heads = arena.take<const void*>(kStreamKeys);
     s.value_originals = arena.take<const void*>(kTileKeys);
     s.value_classes = arena.take<uint8_t>(kTileKeys);
     s.zeros = arena.take<float>(kMaxDim);
-    const size_t size = static_cast<size_t>(bits_of(product_dtype(problem))) / 8;
+    // Rows of bf16 leave room for decode's tiles of fp32, which are smaller.
+    static_assert(kTileKeys * sizeof(uint16_t) >= kStreamKeys * sizeof(float), "decode may dequantise");
+    const bool has_bf16_rows = prefill_rows > 0 && prefills_codes(problem, kernels);
+    const size_t size = has_bf16_rows ? sizeof(uint16_t) : static_cast<size_t>(bits_of(product_dtype(problem))) / 8;
     if (is_key_staged(problem)) s.key_staging = arena.take<char>(tile * dim * size);
     if (is_value_staged(problem)) s.value_staging = arena.take<char>(tile * dim_v * size);
     if (is_quantised(problem)) {
-        s.key_scales = arena.take<float>(std::max<size_t>(2 * dim, kStreamKeys));
-        s.value_scales = arena.take<float>(std::max<size_t>(2 * dim_v, kStreamKeys));
+        s.key_scales = arena.take<float>(std::max(2 * dim, tile));
+        s.value_scales = arena.take<float>(std::max(2 * dim_v, tile));
     }
     if (has_codes && kernels.has_code_tiles && schedule.decode_rows > 0) {
         // For bf16, which is the larger of the two kinds of numbers; a row has a block of its own at most.
