@@ -44,10 +44,10 @@ struct AmxOperand {
     using Rows = AmxRows<T, AmxOperand, Owner>;
 };
 
-// Codes as bf16. Queries have a second part only where they are fp16 or hold scales of channels.
+// Codes as bf16. Queries have further parts only where they are fp16 or hold scales of channels.
 template <class QueryType>
 struct AmxCodeOperand : AmxOperand<1> {
-    static constexpr int kQueryParts = 2;
+    static constexpr int kQueryParts = kCodeQueryParts;
     static constexpr bool kIsExact = std::is_same_v<QueryType, F16>;
     static constexpr bool kTakesCodes = true;
     template <class T>
@@ -128,8 +128,7 @@ constexpr int score_products(int query_parts) { return Operand::kParts * query_p
 template <class Operand>
 constexpr int value_products(int column) { return Operand::kParts + (has_rest<Operand>(column) ? 1 : 0); }
 
-// Left rows, panels: both of bf16 pairs in 32-bit elements. Second parts lie `part` elements behind the first; 0: there
-// are none.
+// Left rows, panels: both of bf16 pairs in 32-bit elements. Further parts lie `part` elements behind those before.
 struct AmxFactor {
     const float* at;
     ptrdiff_t stride;  // from row to row, or panel to panel
@@ -138,8 +137,8 @@ struct AmxFactor {
 
 // Scores, not scaled yet. All products of parts: the result is what fp32 multiply-adds would make of fp16.
 template <class Operand, int kRows, int kColumns, class Beside>
-inline void amx_scores(const AmxFactor& query, const AmxFactor& keys, int steps, float* scores, ptrdiff_t stride,
-                       Beside& beside) {
+inline void amx_scores(const AmxFactor& query, int query_parts, const AmxFactor& keys, int steps, float* scores,
+                       ptrdiff_t stride, Beside& beside) {
     using Block = AmxBlock<kRows, kColumns>;
     Block::zero();
     const float *left = query.at, *right = keys.at;
@@ -151,12 +150,13 @@ inline void amx_scores(const AmxFactor& query, const AmxFactor& keys, int steps,
             Block::load_right(right + keys.part, keys.stride);
             Block::multiply(beside);
         }
-        if (Operand::kQueryParts == 1 || query.part == 0) continue;
-        Block::load_left(left + query.part, query.stride);
-        Block::multiply(beside);
-        if constexpr (Operand::kParts > 1) {
-            Block::load_right(right, keys.stride);
+        for (int part = 1; Operand::kQueryParts > 1 && part < query_parts; part++) {
+            Block::load_left(left + part * query.part, query.stride);
             Block::multiply(beside);
+            if constexpr (Operand::kParts > 1) {
+                Block::load_right(right, keys.stride);
+                Block::multiply(beside);
+            }
         }
     }
     Block::store(scores, stride);

@@ -29,7 +29,7 @@ protected:
 
     void begin(int rows) {
         Block::begin(rows);
-        for (int r = 0; r < groups_ * kGroup; r++) load_query(r);
+        for (int r = 0; r < groups_ * kGroup; r++) this->load_query_parts(r);
     }
 
     // Maxima are kept as powers of 2.
@@ -103,22 +103,6 @@ private:
         const AmxLogitRows* view;  // null: all that the unit has
     };
 
-    void load_query(int r) {
-        uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
-        __builtin_memset(to, 0, sizeof(float) * ldq_);
-        if (query_part() == 0) {
-            if (owner().has_row(r)) copy_query(b_, 0, owner().row(r), to);
-            return;
-        }
-        uint16_t* second = to + 2 * query_part();
-        __builtin_memset(second, 0, sizeof(float) * ldq_);
-        if (owner().has_row(r)) this->load_query_parts(r, to, second);
-    }
-    // From first parts to second ones; 0: there are none.
-    ptrdiff_t query_part() {
-        return this->query_parts() == 1 ? 0 : static_cast<ptrdiff_t>(groups_) * kGroup * ldq_;
-    }
-
     bool find_range(Unit& unit, int group, int groups) {
         unit.seen = this->seen_columns(panels_, group, groups);
         unit.group = group;
@@ -143,15 +127,16 @@ private:
     // Not inlined, nor is accumulate(): each needs the processor's registers for itself.
     __attribute__((noinline)) void score(const Unit& unit, Beside& beside) {
         logits_.enter(unit, unit.view);
-        const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, query_part()};
+        const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, this->query_part_size()};
+        const int parts = this->query_parts();
         const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
         for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
             const AmxFactor keys = {panels_.key_panel((c - panels_.column(0)) / kAmxColumns), panel_size,
                                     panels_.key_part_size()};
             if (unit.groups == 2) {
-                amx_scores<Operand, 2, 2>(query, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
+                amx_scores<Operand, 2, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             } else {
-                amx_scores<Operand, 1, 2>(query, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
+                amx_scores<Operand, 1, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             }
             // One step late: what a product stores arrives in memory after the next one has begun.
             if (!has_specials() && c > unit.begin) logits_.take(c - Logits::kColumns);
@@ -262,9 +247,9 @@ private:
         }
     }
 
-    float score_in_fp32(int r, const void* key) {
+    float score_in_fp32(int r, const void* key) const {
         const uint16_t* first = reinterpret_cast<const uint16_t*>(s_.query + r * ldq_);
-        const uint16_t* second = reinterpret_cast<const uint16_t*>(s_.query + query_part() + r * ldq_);
+        const uint16_t* second = first + 2 * this->query_part_size();
         vf sum = {};
         for (int d = 0; d < b_.dim; d += kLanes) {
             const vf query = widen(BF16{}, load<vh>(first + d)) + widen(BF16{}, load<vh>(second + d));

@@ -119,16 +119,29 @@ protected:
         return Operand::kQueryParts;
     }
 
-    // A query row as two bf16 numbers for each, whose sum it is; times its channels' scales, to 16 bits.
-    void load_query_parts(int r, uint16_t* first, uint16_t* second) {
+    // Elements from a part of the rows' queries to the next one.
+    ptrdiff_t query_part_size() const { return static_cast<ptrdiff_t>(groups_) * kGroup * ldq_; }
+
+    // Writes a row's query as bf16, in parts whose sum it is, times its channels' scales.
+    void load_query_parts(int r) {
+        const int parts = query_parts();
+        uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
+        for (int part = 0; part < parts; part++) {
+            __builtin_memset(to + 2 * part * query_part_size(), 0, sizeof(float) * ldq_);
+        }
+        if (!owner().has_row(r)) return;
+        if (parts == 1) return copy_query(b_, 0, owner().row(r), to);
         alignas(64) float query[kMaxDim];
         widen_query(b_, 0, owner().row(r), query);
         if constexpr (kTakesCodes) owner().scales().scale_query(query);
         for (int d = 0; d < b_.dim; d += kLanes) {
-            vu rest;
-            const vu upper = split_upper(load<vf>(query + d), &rest);
-            store(first + d, truncate(upper >> 16));
-            store(second + d, narrow_normal(reinterpret_cast<vf>(rest)));
+            vf left = load<vf>(query + d);
+            for (int part = 0; part < parts; part++) {
+                vu rest;
+                const vu upper = split_upper(left, &rest);
+                store(to + 2 * part * query_part_size() + d, truncate(upper >> 16));
+                left = reinterpret_cast<vf>(rest);
+            }
         }
     }
 

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The scales of codes that prefill multiplies as they are. Products of bf16 would round scaled numbers; so scales go to
-// what is fp32: those of key channels to the query, which then has two parts, those of key tokens to the scores, those
+// what is fp32: those of key channels to the query, which then has several parts, those of key tokens to the scores, those
 // of value tokens to the probabilities, those of value channels to the sums. One scale for all keys is a factor of
 // scores.
 #pragma once
 
 #include "engine/code_rows-inl.h"
 #include "engine/exceptional-inl.h"
+#include "engine/gemm-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -79,7 +80,7 @@ public:
         : keys_(block.key_addition.scale, block.prefix_len, block.dim, scratch.key_scales),
           values_(block.value_addition.scale, block.prefix_len, block.dim_v, scratch.value_scales),
           factor_(block.scale * (keys_.is_single() ? keys_.numbers()[0] : 1.0f)),
-          query_parts_(block.sink.query_dtype == Dtype::f16 || has_key_channels() ? 2 : 1), dim_v_(block.dim_v) {}
+          query_parts_(parts_of(block)), dim_v_(block.dim_v) {}
 
     float of_scores() const { return factor_; }
     int query_parts() const { return query_parts_; }
@@ -110,6 +111,12 @@ public:
     }
 
 private:
+    // What holds all bits: of a product twice as many as of each factor, or those of fp32.
+    int parts_of(const RowBlock& block) const {
+        const Dtype query = block.sink.query_dtype, scale = block.key_addition.scale.dtype;
+        if (!has_key_channels()) return query == Dtype::bf16 ? 1 : 2;
+        return query == Dtype::bf16 && scale == Dtype::bf16 ? 2 : kCodeQueryParts;
+    }
     bool has_key_channels() const { return keys_.of_channels() && !keys_.is_single(); }
 
     FoldedSide keys_, values_;

@@ -24,6 +24,9 @@ constexpr int kNr = kVectors * kLanes;
 // three vectors of keys in four, brings that to 0.0018.
 constexpr bool has_residual(int column) { return column / kLanes % 4 != 3; }
 
+// Bf16 numbers that hold all bits of a query times a scale as fp32 has them.
+constexpr int kCodeQueryParts = 3;
+
 template <class T, class Operand, class Owner>
 class TileRows;  // tile_rows-inl.h
 
@@ -58,7 +61,7 @@ struct Bf16PairOperand : VectorOperand {
 };
 // Beside bf16 queries.
 struct Bf16PairCodeOperand : Bf16PairOperand {
-    static constexpr int kQueryParts = 2;
+    static constexpr int kQueryParts = kCodeQueryParts;
     static constexpr bool kTakesCodes = true;
     template <class T, class Owner>
     using Rows = TileRows<T, Bf16PairCodeOperand, Owner>;
@@ -120,10 +123,10 @@ struct Accumulators {
 constexpr int kKeySteps = 32768 / (kNr * 4);
 
 // scores[r][c] = scale(c) * sum over k of query[r][k] * panel[k][c], `scale` of vectors. `is_rest`: added to what
-// `scores` holds. `second`: the query's second parts; null: there are none.
+// `scores` holds. The query has `parts` parts, each part_size elements behind the one before.
 template <class Operand, int kUsed, class Scale>
-inline void score_block(const float* query, const float* second, ptrdiff_t ldq, const float* panel, int steps,
-                        bool is_rest, Scale scale, float* scores, ptrdiff_t lds) {
+inline void score_block(const float* query, int parts, ptrdiff_t part_size, ptrdiff_t ldq, const float* panel,
+                        int steps, bool is_rest, Scale scale, float* scores, ptrdiff_t lds) {
     Accumulators<Operand, kUsed> acc = {};
     if (is_rest) {
         for (int r = 0; r < kMr; r++) {
@@ -131,8 +134,8 @@ inline void score_block(const float* query, const float* second, ptrdiff_t ldq, 
         }
     }
     acc.add(query, ldq, panel, steps);
-    if constexpr (Operand::kQueryParts > 1) {
-        if (second != nullptr) acc.add(second, ldq, panel, steps);
+    for (int part = 1; Operand::kQueryParts > 1 && part < parts; part++) {
+        acc.add(query + part * part_size, ldq, panel, steps);
     }
     for (int c = 0; c < kUsed; c++) {
         const vf factor = scale(c);

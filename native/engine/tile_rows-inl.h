@@ -72,24 +72,13 @@ private:
 
     void load_query(int r) {
         float* to = s_.query + r * ldq_;
-        if (!owner().has_row(r)) {
-            __builtin_memset(to, 0, sizeof(float) * ldq_);
-        } else if constexpr (kPaired) {
-            __builtin_memset(to, 0, sizeof(float) * ldq_);
-            if (query_part() == 0) {
-                copy_query(b_, 0, owner().row(r), reinterpret_cast<uint16_t*>(to));
-            } else {
-                this->load_query_parts(r, reinterpret_cast<uint16_t*>(to),
-                                       reinterpret_cast<uint16_t*>(to + query_part()));
-            }
-        } else {
+        if constexpr (kPaired) {
+            this->load_query_parts(r);
+        } else if (owner().has_row(r)) {
             widen_query(b_, 0, owner().row(r), to);
+        } else {
+            __builtin_memset(to, 0, sizeof(float) * ldq_);
         }
-    }
-
-    // From first parts to second ones; 0: there are none.
-    ptrdiff_t query_part() {
-        return this->query_parts() == 1 ? 0 : static_cast<ptrdiff_t>(groups_) * kMr * ldq_;
     }
 
     // Of a row of the current strip.
@@ -134,9 +123,8 @@ private:
             const float* query = s_.query + g * kMr * ldq_ + first_step;
             with_vectors(columns, [&](auto used) {
                 score_block<Operand, decltype(used)::value>(
-                    query, query_part() == 0 ? nullptr : query + query_part(), ldq_,
-                    panels_.key_panel(p) + first_step * kNr, is_last ? left : kKeySteps, first_step > 0, scale_of,
-                    scores(g * kMr) + column, kScoreStride);
+                    query, this->query_parts(), this->query_part_size(), ldq_, panels_.key_panel(p) + first_step * kNr,
+                    is_last ? left : kKeySteps, first_step > 0, scale_of, scores(g * kMr) + column, kScoreStride);
             });
             ahead.advance();
         }
