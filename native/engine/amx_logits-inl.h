@@ -16,6 +16,7 @@ namespace {
 // What the rows of a unit add to their scores, and which they see.
 struct AmxLogitRows {
     bool adds, masks;        // biases, or only a factor; a mask hides some
+    bool is_biased;
     int rows;
     TileColumns columns;     // that some row sees
     int all_begin, all_end;  // that all see but for the mask
@@ -69,7 +70,8 @@ private:
                 vf x = load<vf>(scores + c);
                 const int begin = kCuts ? rows_->begin[r] : c, end = kCuts ? rows_->end[r] : c + kLanes;
                 if constexpr (kAdds) {
-                    x = fma(x, factors[(c - column) / kLanes], rows_->bias[r].template at<T>(c, begin, end));
+                    const vf factor = factors[(c - column) / kLanes];
+                    x = rows_->is_biased ? fma(x, factor, rows_->bias[r].template at<T>(c, begin, end)) : x * factor;
                 }
                 if constexpr (kMasks) {
                     const vb hidden = load_between<vb>(rows_->mask[r], c, begin, end);

@@ -163,6 +163,7 @@ private:
     const AmxLogitRows* describe(Unit& unit, int index) {
         AmxLogitRows& view = view_[index % 2];
         view.adds = has_factor();
+        view.is_biased = b_.bias.kind != BiasKind::none;
         view.masks = owner().is_masked(unit.group) || (unit.groups == 2 && owner().is_masked(unit.group + 1));
         const bool cuts = owner().seen(last_row(unit)).begin > panels_.key + unit.begin ||
                           owner().seen(unit.row).end < panels_.key + unit.end;
