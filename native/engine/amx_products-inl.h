@@ -47,7 +47,7 @@ struct AmxOperand {
 // Codes as bf16. Queries have further parts only where they are fp16 or hold scales of channels.
 template <class QueryType>
 struct AmxCodeOperand : AmxOperand<1> {
-    static constexpr int kQueryParts = kCodeQueryParts;
+    static constexpr int kQueryParts = 3;
     static constexpr bool kIsExact = std::is_same_v<QueryType, F16>;
     static constexpr bool kTakesCodes = true;
     template <class T>

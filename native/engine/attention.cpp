@@ -377,6 +377,7 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
     block.group = static_cast<int32_t>(group());
     block.dim = p.dim + p.rope_dim;
     block.dim_v = p.dim_v;
+    if (prefills_codes_) block.query_parts = code_query_parts(p);
     block.scale = p.scale;
     block.sink = row_sink(operands, s, item.kv_head);
     if (item.merge >= 0) {

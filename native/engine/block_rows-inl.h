@@ -115,7 +115,7 @@ protected:
         return nullptr;
     }
     int query_parts() {
-        if constexpr (kTakesCodes) return owner().scales().query_parts();
+        if constexpr (kTakesCodes) return b_.query_parts;
         return Operand::kQueryParts;
     }
 

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The scales of codes that prefill multiplies as they are. Products of bf16 would round scaled numbers; so scales go to
-// what is fp32: those of key channels to the query, which then has several parts, those of key tokens to the scores, those
-// of value tokens to the probabilities, those of value channels to the sums. One scale for all keys is a factor of
-// scores.
+// what is fp32: those of key channels to the query, which then has several parts, those of key tokens to the scores,
+// those of value tokens to the probabilities, those of value channels to the sums. One scale for all keys is a factor of
+// scores. What is not staged of offsets is the same for all keys: it moves the scores of a row together, and its sums.
 #pragma once
 
 #include "engine/code_rows-inl.h"
 #include "engine/exceptional-inl.h"
-#include "engine/gemm-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -25,23 +24,35 @@ inline bool is_ordinary_scale(float x) {
 class FoldedSide {
 public:
     // `numbers`: as Scratch::key_scales.
-    FoldedSide(const ScaleView& view, int64_t prefix_len, int dim, float* numbers)
-        : v_(view), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), kind_(kind_of(view, prefix_len)) {
-        if (kind_ == channels) read_channels(v_, v_.base, dim_, numbers_);
+    FoldedSide(const KvAddition& addition, int64_t prefix_len, int dim, float* numbers)
+        : v_(addition.scale), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), kind_(kind_of(v_, prefix_len, dim)) {
+        if (kind_ == single || kind_ == channels) read_channels(v_, v_.base, dim_, numbers_);
         for (int c = 0; kind_ == tokens && c < kTileKeys; c += kLanes) store(numbers_ + c, vf{});
+        if (addition.offset.base != nullptr) read_offsets(addition.offset);
     }
 
-    // Whether all share an ordinary number, numbers()[0].
-    bool is_single() const { return kind_ == channels && v_.group >= dim_ && is_ordinary_scale(numbers_[0]); }
     bool of_channels() const { return kind_ == channels; }
+    // That of all; 1 if there is none.
+    float single_scale() const { return kind_ == single ? numbers_[0] : 1.0f; }
     // [kTileKeys] of the tile that was entered; null: tokens have none.
     const float* of_tokens() const { return kind_ == tokens ? numbers_ : nullptr; }
-    const float* numbers() const { return numbers_; }
 
-    void scale_channels(float* x) const {
+    // x[d] = (x[d] + weight * rest of the offset) * scale.
+    void dequantise(float weight, float* x) const {
         for (int d = 0; d < dim_; d += kLanes) {
-            store_part(x + d, load_part<vf>(x + d, dim_ - d) * load_part<vf>(numbers_ + d, dim_ - d), dim_ - d);
+            vf y = load_part<vf>(x + d, dim_ - d);
+            if (has_rest_) y = fma(load<vf>(rest_ + d), splat(weight), y);
+            if (kind_ == single || kind_ == channels) y *= load_part<vf>(numbers_ + d, dim_ - d);
+            store_part(x + d, y, dim_ - d);
         }
+    }
+
+    bool has_rest() const { return has_rest_; }
+    // The sum of x times the rest of the offsets.
+    float dot_rest(const float* x) const {
+        vf sum = {};
+        for (int d = 0; d < dim_; d += kLanes) sum = fma(load_part<vf>(x + d, dim_ - d), load<vf>(rest_ + d), sum);
+        return reduce_sum(sum);
     }
 
     // Columns [begin, end) of the tile of key `first_key`, times a factor. Those out of range are marked, and 0: true if
@@ -61,10 +72,22 @@ public:
     }
 
 private:
-    enum Kind { none, channels, tokens };
-    static Kind kind_of(const ScaleView& view, int64_t prefix_len) {
+    enum Kind { none, single, channels, tokens };
+    static Kind kind_of(const ScaleView& view, int64_t prefix_len, int dim) {
         if (view.base == nullptr || are_powers_of_two(view)) return none;
-        return is_constant(view, prefix_len) ? channels : tokens;
+        return !is_constant(view, prefix_len) ? tokens : view.group >= dim ? single : channels;
+    }
+
+    void read_offsets(const ScaleView& view) {
+        for (int d = round_down(dim_, kLanes); d < round_up(dim_, kLanes); d++) rest_[d] = 0.0f;
+        read_channels(view, view.base, dim_, rest_);
+        vi differs = {};
+        for (int d = 0; d < dim_; d += kLanes) {
+            const vf offset = load<vf>(rest_ + d), rest = offset - staged_offset(offset);
+            differs |= rest != vf{};
+            store(rest_ + d, rest);
+        }
+        has_rest_ = any(differs);
     }
 
     const ScaleView& v_;
@@ -72,20 +95,23 @@ private:
     const int dim_;
     float* const numbers_;
     const Kind kind_;
+    bool has_rest_ = false;
+    alignas(64) float rest_[kMaxDim];  // of offsets: what is not staged
 };
 
 class CodeScales {
 public:
     CodeScales(const RowBlock& block, const Scratch& scratch)
-        : keys_(block.key_addition.scale, block.prefix_len, block.dim, scratch.key_scales),
-          values_(block.value_addition.scale, block.prefix_len, block.dim_v, scratch.value_scales),
-          factor_(block.scale * (keys_.is_single() ? keys_.numbers()[0] : 1.0f)),
-          query_parts_(parts_of(block)), dim_v_(block.dim_v) {}
+        : b_(block), keys_(block.key_addition, block.prefix_len, block.dim, scratch.key_scales),
+          values_(block.value_addition, block.prefix_len, block.dim_v, scratch.value_scales),
+          factor_(block.scale * keys_.single_scale()) {}
+
+    // False: no row's scores can be scaled so.
+    bool is_ordinary() const { return is_ordinary_scale(keys_.single_scale()); }
 
     float of_scores() const { return factor_; }
-    int query_parts() const { return query_parts_; }
     void scale_query(float* query) const {
-        if (has_key_channels()) keys_.scale_channels(query);
+        if (keys_.of_channels()) keys_.dequantise(0.0f, query);
     }
 
     // Before a tile's products. True if some keys' scales are out of range: of these `classes` are kHuge, of all others
@@ -99,30 +125,25 @@ public:
     const float* of_keys() const { return keys_.of_tokens(); }
     const float* of_values() const { return values_.of_tokens(); }
 
-    // Scales a row's sums. False: a scale, or a product with it, is infinite or NaN.
-    bool finish(float* sums) const {
-        if (!values_.of_channels()) return true;
-        values_.scale_channels(sums);
-        vi suspect = {};
-        for (int d = 0; d < dim_v_; d += kLanes) {
-            suspect |= (as_int(load_part<vf>(sums + d, dim_v_ - d)) & 0x7f800000) == 0x7f800000;
+    // Scales a row's sums and moves its scores. False: something is infinite or NaN.
+    bool finish(int64_t row, float* sums, RowState& state) const {
+        if (state.sum == 0.0f) return true;  // a row without keys is 0, whatever the scales
+        if (keys_.has_rest()) {
+            alignas(64) float query[kMaxDim];
+            widen_query(b_, 0, row, query);
+            scale_query(query);
+            state.max += keys_.dot_rest(query) * factor_;
         }
-        return !any(suspect);
+        values_.dequantise(state.sum * state.headroom, sums);
+        vi suspect = {};
+        for (int d = 0; d < b_.dim_v; d += kLanes) suspect |= is_non_finite(load_part<vf>(sums + d, b_.dim_v - d));
+        return !any(suspect | is_non_finite(splat(state.max)));
     }
 
 private:
-    // What holds all bits: of a product twice as many as of each factor, or those of fp32.
-    int parts_of(const RowBlock& block) const {
-        const Dtype query = block.sink.query_dtype, scale = block.key_addition.scale.dtype;
-        if (!has_key_channels()) return query == Dtype::bf16 ? 1 : 2;
-        return query == Dtype::bf16 && scale == Dtype::bf16 ? 2 : kCodeQueryParts;
-    }
-    bool has_key_channels() const { return keys_.of_channels() && !keys_.is_single(); }
-
+    const RowBlock& b_;
     FoldedSide keys_, values_;
     const float factor_;
-    const int query_parts_;
-    const int dim_v_;
 };
 
 }  // namespace

@@ -77,8 +77,6 @@ private:
     using Scales = std::conditional_t<kCodes, FoldedScales, NoScales>;
     using Staged = std::conditional_t<kCodes, JoinedCodes, KvStaging<T>>;
 
-    static vi is_non_finite(vf x) { return (as_int(x) & 0x7f800000) == 0x7f800000; }
-
     void load_query(int h, int r) {
         const int i = index(h, r);
         float* query = s_.query + i * ldq_;

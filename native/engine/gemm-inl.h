@@ -24,9 +24,6 @@ constexpr int kNr = kVectors * kLanes;
 // three vectors of keys in four, brings that to 0.0018.
 constexpr bool has_residual(int column) { return column / kLanes % 4 != 3; }
 
-// Bf16 numbers that hold all bits of a query times a scale as fp32 has them.
-constexpr int kCodeQueryParts = 3;
-
 template <class T, class Operand, class Owner>
 class TileRows;  // tile_rows-inl.h
 
@@ -59,9 +56,9 @@ struct Bf16PairOperand : VectorOperand {
         return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
     }
 };
-// Beside bf16 queries.
+// Beside bf16 queries. With three parts of these fp32 numbers would take no longer.
 struct Bf16PairCodeOperand : Bf16PairOperand {
-    static constexpr int kQueryParts = kCodeQueryParts;
+    static constexpr int kQueryParts = 2;
     static constexpr bool kTakesCodes = true;
     template <class T, class Owner>
     using Rows = TileRows<T, Bf16PairCodeOperand, Owner>;

@@ -120,6 +120,7 @@ struct RowBlock {
     int32_t kv_heads;       // 1 in prefill
     int32_t group, dim, dim_v;  // dim: rope_dim channels included
     int32_t rope_dim;
+    int32_t query_parts;    // prefill of codes: bf16 numbers whose sum a query is, times the scales of its channels
     float scale;
     RowSink sink;
     const RowBlock* upcoming;  // of the same kind, which the thread will probably compute next; null: none

@@ -39,11 +39,10 @@ public:
         this->end();
         for (int r = 0; r < rows_; r++) {
             if (kPaired && is_extreme(r)) continue;
-            const RowState state = this->state(r);
+            RowState state = this->state(r);
             float* sums = this->sums(r);
             if constexpr (kTakesCodes) {
-                // A row without keys is 0, whatever the scales.
-                if (state.sum != 0.0f && !scales_.finish(sums)) {
+                if (!scales_.is_ordinary() || !scales_.finish(row(r), sums, state)) {
                     mark_extreme(r);
                     continue;
                 }
@@ -82,7 +81,7 @@ private:
             uint8_t refused[kTileKeys];
             bool any_refused = scales_.enter(tile_.key, tile_.begin, tile_.end, refused);
             // The zeros that are second parts of queries would make NaN of an infinity.
-            for (int k = tile_.begin; k < tile_.end && scales_.query_parts() > 1 && !tile_.finite; k++) {
+            for (int k = tile_.begin; k < tile_.end && b_.query_parts > 1 && !tile_.finite; k++) {
                 if (classify_row<T, false>(tile_.key_row(k), b_.dim) == kOrdinary) continue;
                 refused[k] = kHuge;
                 any_refused = true;

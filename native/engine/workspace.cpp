@@ -11,14 +11,18 @@ namespace {
 
 size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+// Whether all tokens have the same scales and offsets.
+bool is_constant(const Problem& p, const Dequant& dequant, int64_t Sequence::*own, int64_t Sequence::*prefix) {
+    const auto shares_with_prefix = [&](const Sequence& s) { return s.*own == s.*prefix; };
+    return dequant.layout.token_stride == 0 && !dequant.layout.paged &&
+           (p.prefix_len == 0 || std::all_of(p.sequences.begin(), p.sequences.end(), shares_with_prefix));
+}
+
 // Whether the scales are of channels, the same for all tokens, or of tokens, the same for all channels.
 bool is_foldable(const Problem& p, const Dequant& dequant, int32_t dim, int64_t Sequence::*own,
                  int64_t Sequence::*prefix) {
     if (!dequant.has_scale || dequant.has_offset) return false;
-    if (dequant.layout.group >= dim) return true;
-    const auto shares_with_prefix = [&](const Sequence& s) { return s.*own == s.*prefix; };
-    return dequant.layout.token_stride == 0 && !dequant.layout.paged &&
-           (p.prefix_len == 0 || std::all_of(p.sequences.begin(), p.sequences.end(), shares_with_prefix));
+    return dequant.layout.group >= dim || is_constant(p, dequant, own, prefix);
 }
 
 }  // namespace
@@ -32,12 +36,22 @@ bool takes_codes(const Problem& p) {
 
 bool prefills_codes(const Problem& p, const Kernels& kernels) {
     if (!is_quantised(p) || p.value_is_key || kernels.prefill_codes[static_cast<int>(p.dtype)] == nullptr) return false;
+    if (code_query_parts(p) > kernels.code_form[static_cast<int>(p.dtype)].query_parts) return false;
+    const bool are_integers = p.kv_dtype == Dtype::i8 || p.kv_dtype == Dtype::i4;
     const auto fits = [&](const Dequant& dequant, int32_t dim, int64_t Sequence::*own, int64_t Sequence::*prefix) {
-        if (dequant.has_offset) return false;
-        return !dequant.has_scale || dequant.layout.dtype == Dtype::e8m0 || is_foldable(p, dequant, dim, own, prefix);
+        const bool is_of_powers = dequant.layout.dtype == Dtype::e8m0;
+        if (dequant.has_offset) return are_integers && !is_of_powers && is_constant(p, dequant, own, prefix);
+        return !dequant.has_scale || is_of_powers || is_foldable(p, dequant, dim, own, prefix);
     };
     return fits(p.key_dequant, p.dim, &Sequence::key_scale_offset, &Sequence::prefix_key_scale_offset) &&
            fits(p.value_dequant, p.dim_v, &Sequence::value_scale_offset, &Sequence::prefix_value_scale_offset);
+}
+
+int code_query_parts(const Problem& p) {
+    const ScaleLayout& scales = p.key_dequant.layout;
+    const bool has_channels = p.key_dequant.has_scale && scales.group < p.dim && scales.dtype != Dtype::e8m0;
+    if (!has_channels) return p.dtype == Dtype::bf16 ? 1 : 2;
+    return p.dtype == Dtype::bf16 && scales.dtype == Dtype::bf16 ? 2 : 3;
 }
 
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {

@@ -104,13 +104,19 @@ void put_query(Call& call, int64_t token, float x) {
     write_element(call.p.dtype, call.q.data(), token * call.p.query.token_stride + 7, x);
 }
 
-std::vector<Edge> edges(Dtype stored, Dtype query) {
+std::vector<Edge> edges(Dtype stored, Dtype query, bool has_offset) {
     const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
     std::vector<Edge> all = {{"nothing", [](Call&) {}}};
     for (const float x : {0.0f, -0.5f, nan, inf, -inf, 0x1p-100f, 0x1p-70f}) {
         all.push_back({"a key scale", [x](Call& c) { put_number(c, c.ks, c.p.key_dequant, x); }});
         all.push_back({"a value scale", [x](Call& c) { put_number(c, c.vs, c.p.value_dequant, x); }});
     }
+    for (const float x : {7.0f, -128.5f, 200.0f, nan}) {
+        if (!has_offset) break;
+        all.push_back({"a key offset", [x](Call& c) { put_number(c, c.ko, c.p.key_dequant, x); }});
+        all.push_back({"a value offset", [x](Call& c) { put_number(c, c.vo, c.p.value_dequant, x); }});
+    }
+    if (has_offset) all.push_back({"an infinite value offset", [=](Call& c) { put_number(c, c.vo, c.p.value_dequant, inf); }});
     all.push_back({"a huge value scale", [](Call& c) { put_number(c, c.vs, c.p.value_dequant, 0x1p100f); }});
     all.push_back({"a large value scale", [](Call& c) { put_number(c, c.vs, c.p.value_dequant, 0x1p50f); }});
     all.push_back({"NaN in the query", [=](Call& c) { put_query(c, 3, nan); }});
@@ -146,6 +152,7 @@ struct Kind {
     const char* name;
     Scales keys, values;
     bool is_wide = true;  // fp32, or of the query's type
+    bool has_offset = false;
 };
 
 Features features(Dtype query, Dtype stored, const Kind& kind, Scales scales, int64_t q_len) {
@@ -154,6 +161,7 @@ Features features(Dtype query, Dtype stored, const Kind& kind, Scales scales, in
     f.kv_dtype = stored;
     f.scales = scales;
     f.scale_dtype = kind.is_wide ? Dtype::f32 : query;
+    f.has_offset = kind.has_offset;
     f.heads = 2;
     f.kv_heads = 1;
     f.dim = 40;
@@ -177,7 +185,7 @@ void mix(Call& call, const Call& values) {
 void check_edges(Dtype query, Dtype stored, const Kind& kind) {
     for (const int64_t q_len : {5, 40}) {
         const Storage storage = Storage::paged_tokens;
-        for (const Edge& edge : edges(stored, query)) {
+        for (const Edge& edge : edges(stored, query, kind.has_offset)) {
             Call call(features(query, stored, kind, kind.keys, q_len), storage);
             mix(call, Call(features(query, stored, kind, kind.values, q_len), storage));
             edge.change(call);
@@ -223,13 +231,16 @@ int main() {
     const std::vector<Kind> kinds = {{"tensor", Scales::tensor, Scales::tensor},
                                      {"channel", Scales::channel, Scales::channel},
                                      {"narrow channel", Scales::channel, Scales::channel, false},
+                                     {"offset", Scales::tensor, Scales::tensor, true, true},
+                                     {"channel with offset", Scales::channel, Scales::channel, false, true},
                                      {"token", Scales::token, Scales::token},
                                      {"channel and token", Scales::channel, Scales::token_head},
                                      {"token and channel", Scales::token_head, Scales::channel}};
     for (const Dtype query : {Dtype::bf16, Dtype::f16}) {
         for (const Kind& kind : kinds) {
             for (const Dtype stored : {Dtype::i8, Dtype::i4, Dtype::f8_e4m3, Dtype::hif8, Dtype::f4_e2m1}) {
-                check_edges(query, stored, kind);
+                const bool is_integer = stored == Dtype::i8 || stored == Dtype::i4;
+                if (!kind.has_offset || is_integer) check_edges(query, stored, kind);  // others have no use for offsets
             }
             for_each_target([&](int) { check_determinism(query, kind); });
         }
