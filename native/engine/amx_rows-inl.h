@@ -139,14 +139,14 @@ private:
                 amx_scores<Operand, 1, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             }
             // One step late: what a product stores arrives in memory after the next one has begun.
-            if (!has_specials() && c > unit.begin) logits_.take(c - Logits::kColumns);
+            if (panels_.finite && c > unit.begin) logits_.take(c - Logits::kColumns);
         }
-        if (!has_specials()) logits_.take(unit.end - Logits::kColumns);
+        if (panels_.finite) logits_.take(unit.end - Logits::kColumns);
     }
 
     // What the softmax needs before its steps.
     void prepare(const Unit& unit) {
-        if (has_specials()) {
+        if (!panels_.finite) {
             add_specials(unit);
             for (int c = unit.begin; c < unit.end; c += Logits::kColumns) logits_.take(c);
         }
@@ -234,11 +234,7 @@ private:
         return last;
     }
 
-    // Whether an infinity of a key would meet the zeros that are second parts of queries. Rows that see such codes are
-    // left to others.
-    bool has_specials() const { return Operand::kParts > 1 && !panels_.finite; }
-
-    // The scores with such keys anew.
+    // An infinity of a key would meet the zeros that are second parts of queries: the scores with such keys anew.
     void add_specials(const Unit& unit) {
         for (int c = unit.seen.begin; c < unit.seen.end; c++) {
             if (classify_row<T, false>(panels_.key_row(c), b_.dim) == kOrdinary) continue;

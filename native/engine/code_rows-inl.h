@@ -13,6 +13,11 @@ namespace {
 
 inline bool are_powers_of_two(const ScaleView& scales) { return scales.dtype == Dtype::e8m0; }
 
+// Of rows of stored codes.
+inline bool may_be_infinite(const KvView& rows, const ScaleView& scales) {
+    return rows.dtype == Dtype::hif8 || are_powers_of_two(scales);
+}
+
 // The part of offsets that is added to codes; of NaN, 0.
 inline vf staged_offset(vf offset) {
     constexpr float kMost = 128.0f;
@@ -26,6 +31,7 @@ struct CodeChange {
     const float* offset;
     const float* scale;
 
+    bool is_none() const { return offset == nullptr && scale == nullptr; }
     CodeChange from(int d) const {
         return {offset == nullptr ? nullptr : offset + d, scale == nullptr ? nullptr : scale + d};
     }
@@ -36,12 +42,32 @@ struct CodeChange {
     }
 };
 
+inline vh upper_halves(vf x) { return truncate(bits_of(x) >> 16); }
+inline void store_upper_halves(uint16_t* to, vf first, vf second) {
+#if defined(__AVX512BW__)
+    alignas(64) static constexpr uint16_t kUpper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                                        33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+    store(to, _mm512_permutex2var_epi16(reinterpret_cast<__m512i>(first), load<__m512i>(kUpper),
+                                        reinterpret_cast<__m512i>(second)));
+#else
+    store(to, upper_halves(first));
+    store(to + kLanes, upper_halves(second));
+#endif
+}
+
 template <class T>
 inline void codes_to_bf16(const uint8_t* codes, CodeChange change, uint16_t* to, int n) {
-    const auto number = [&](int d, vf x) { return truncate(bits_of(change.of(x, d)) >> 16); };
-    int d = 0;
-    for (; d + kLanes <= n; d += kLanes) store(to + d, number(d, load_wide<T>(codes + d * T::kBits / 8)));
-    if (d < n) store_part(to + d, number(d, load_wide_part<T>(codes + d * T::kBits / 8, n - d)), n - d);
+    const auto convert = [&](auto changed) {
+        const auto number = [&](int d) { return changed(load_wide<T>(codes + d * T::kBits / 8), d); };
+        int d = 0;
+        for (; d + 2 * kLanes <= n; d += 2 * kLanes) store_upper_halves(to + d, number(d), number(d + kLanes));
+        for (; d < n; d += kLanes) {
+            const vf x = changed(load_wide_part<T>(codes + d * T::kBits / 8, n - d), d);
+            store_part(to + d, upper_halves(x), n - d);
+        }
+    };
+    if (change.is_none()) return convert([](vf x, int) { return x; });
+    convert([&](vf x, int d) { return change.of(x, d); });
 }
 
 inline void stored_to_bf16(Dtype dtype, const char* p, CodeChange change, uint16_t* to, int n) {

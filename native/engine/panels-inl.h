@@ -25,7 +25,7 @@ public:
     int64_t key = 0;           // of column 0; a multiple of kTileKeys
     int begin = 0, end = 0;    // columns that some row sees
     bool exceptional = false;  // some value was set aside (exceptional-inl.h)
-    bool finite = true;        // no key holds an infinity or NaN; only told where queries have second parts
+    bool finite = true;        // no key holds an infinity or NaN; only told where keys have second parts
     const int steps;           // of a key panel
 
     Panels(int dim, int dim_v, const Scratch& scratch)
@@ -37,7 +37,7 @@ public:
         constexpr bool tiny_matters = Operand::kDepth == 2;
         exceptional = set_aside<T, tiny_matters>(values, begin, end, dim_v_, s_.zeros, s_.value_classes,
                                                  s_.value_originals);
-        if constexpr (Operand::kQueryParts > 1) finite = !any_exceptional<T, false>(keys, begin, end, dim_);
+        if constexpr (Operand::kParts > 1) finite = !any_exceptional<T, false>(keys, begin, end, dim_);
         const int first = column(0), last = round_up(end, Operand::kKeys);
         for (int c = first; c < last; c += kLanes) {
             pack_keys<T, Operand>(keys + c, dim_, key_panel((c - first) / kColumns), (c - first) % kColumns, steps,

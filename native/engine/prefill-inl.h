@@ -80,8 +80,9 @@ private:
         if constexpr (kTakesCodes) {
             uint8_t refused[kTileKeys];
             bool any_refused = scales_.enter(tile_.key, tile_.begin, tile_.end, refused);
-            // The zeros that are second parts of queries would make NaN of an infinity.
-            for (int k = tile_.begin; k < tile_.end && b_.query_parts > 1 && !tile_.finite; k++) {
+            // The zeros that are later parts of queries would make NaN of an infinity.
+            const bool is_safe = b_.query_parts == 1 || !may_be_infinite(b_.key, b_.key_addition.scale);
+            for (int k = tile_.begin; k < tile_.end && !is_safe; k++) {
                 if (classify_row<T, false>(tile_.key_row(k), b_.dim) == kOrdinary) continue;
                 refused[k] = kHuge;
                 any_refused = true;

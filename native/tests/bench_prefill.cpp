@@ -36,7 +36,8 @@ struct Case {
     enum Adds { nothing, bias, shared_bias, sink, rope } adds = nothing;
     Dtype dtype = Dtype::bf16;
     Dtype kv_dtype = dtype;
-    enum Scales { tensor, channel, token } key_scales = tensor, value_scales = tensor;  // of a stored kv_dtype
+    // Of a stored kv_dtype; those of channels are of the query's type, as products have them, others fp32.
+    enum Scales { tensor, channel, token } key_scales = tensor, value_scales = tensor;
 };
 
 constexpr int64_t kWindow = 512;
@@ -154,10 +155,14 @@ public:
         key_ = is_stored ? stored(stored_numbers, c.kv_dtype) : numbers(stored_numbers, c.dtype);
         value_ = is_stored ? stored(stored_numbers, c.kv_dtype) : numbers(stored_numbers, c.dtype);
         scale_ = scales(kv * c.dim, c.kv_dtype);
-        operands_.key_scale = operands_.value_scale = scale_.data();
+        for (int32_t d = 0; d < c.dim; d++) {
+            const float x = scale_[static_cast<size_t>(d)];
+            narrow_scale_.push_back(c.dtype == Dtype::f16 ? acl_attn::formats::encode_f16(x)
+                                                          : acl_attn::formats::encode_bf16(x));
+        }
         if (is_stored) {
-            add_scales(p.key_dequant, c.key_scales);
-            add_scales(p.value_dequant, c.value_scales);
+            operands_.key_scale = add_scales(p.key_dequant, c.key_scales);
+            operands_.value_scale = add_scales(p.value_dequant, c.value_scales);
         }
         query_rope_ = numbers(q * c.heads * kRope, c.dtype);
         key_rope_ = numbers(kv * c.kv_heads * kRope, c.dtype);
@@ -199,11 +204,14 @@ public:
 private:
     static constexpr int32_t kRope = 64;
 
-    void add_scales(Dequant& dequant, Case::Scales kind) const {
+    const void* add_scales(Dequant& dequant, Case::Scales kind) const {
         dequant.has_scale = true;
         dequant.layout.group = kind == Case::channel ? 1 : case_.dim;
         dequant.layout.group_stride = kind == Case::channel ? 1 : 0;
         dequant.layout.token_stride = kind == Case::token ? 1 : 0;
+        if (kind != Case::channel) return scale_.data();
+        dequant.layout.dtype = case_.dtype;
+        return narrow_scale_.data();
     }
 
     const Case case_;
@@ -211,6 +219,7 @@ private:
     double flops_ = 0;
     Codes query_, out_, key_, value_, query_rope_, key_rope_, bias_, sink_;
     Large<float> scale_;
+    Codes narrow_scale_;
     Large<uint8_t> mask_;
     const void *keys_ = nullptr, *values_ = nullptr;
     Operands operands_;
