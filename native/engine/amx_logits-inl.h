@@ -16,15 +16,18 @@ namespace {
 // What the rows of a unit add to their scores, and which they see.
 struct AmxLogitRows {
     bool adds, masks;        // biases, or only a factor; a mask hides some
+    bool is_biased;
     int rows;
     TileColumns columns;     // that some row sees
     int all_begin, all_end;  // that all see but for the mask
     float factor;            // of scores, before biases are added
+    const float* factors;    // of each column's; null: `factor`
     int begin[kAmxUnitRows], end[kAmxUnitRows];  // that a row sees but for the mask
     RowBias bias[kAmxUnitRows];
     const uint8_t* mask[kAmxUnitRows];  // of column 0
 };
 
+// T: what biases are.
 template <class T>
 class AmxLogits {
 public:
@@ -55,6 +58,11 @@ public:
 private:
     template <bool kAdds, bool kMasks, bool kCuts>
     __attribute__((noinline)) void take(int column) {
+        vf factors[kColumns / kLanes] = {};
+        for (int i = 0; kAdds && i < kColumns / kLanes; i++) {
+            factors[i] = rows_->factors == nullptr ? splat(rows_->factor)
+                                                   : load<vf>(rows_->factors + column + i * kLanes);
+        }
         for (int r = 0; r < unit_.rows; r++) {
             float* scores = unit_.scores + r * kScoreStride;
             vf top = load<vf>(tops_[r]);
@@ -62,7 +70,8 @@ private:
                 vf x = load<vf>(scores + c);
                 const int begin = kCuts ? rows_->begin[r] : c, end = kCuts ? rows_->end[r] : c + kLanes;
                 if constexpr (kAdds) {
-                    x = fma(x, splat(rows_->factor), rows_->bias[r].template at<T>(c, begin, end));
+                    const vf factor = factors[(c - column) / kLanes];
+                    x = rows_->is_biased ? fma(x, factor, rows_->bias[r].template at<T>(c, begin, end)) : x * factor;
                 }
                 if constexpr (kMasks) {
                     const vb hidden = load_between<vb>(rows_->mask[r], c, begin, end);

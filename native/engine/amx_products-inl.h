@@ -7,6 +7,8 @@
 // its position changes a bit of it.
 #pragma once
 
+#include <type_traits>
+
 #include "engine/amx-inl.h"
 #include "engine/gemm-inl.h"
 #include "engine/half-inl.h"
@@ -26,6 +28,9 @@ struct AmxOperand {
     static constexpr int kPairDistance = kAmxColumns;  // so that pairs of probabilities form without shuffles
     static constexpr int kColumns = kAmxColumns;
     static constexpr int kParts = kPartCount;
+    static constexpr int kQueryParts = kPartCount;
+    static constexpr bool kIsExact = kPartCount > 1;  // the sums are as those of fp32
+    static constexpr bool kTakesCodes = false;
     static constexpr int kSteps = kAmxRows;
     static constexpr int kKeys = kAmxDepth;
     static constexpr int kGroup = kAmxRows;
@@ -33,15 +38,29 @@ struct AmxOperand {
     static constexpr int kBlockRows = 1024;
     static constexpr int kScoreRows = 2 * kAmxUnitRows;
     static constexpr bool kIsInPlace = true;
+    template <class T>
+    using Query = T;
     template <class T, class Owner>
     using Rows = AmxRows<T, AmxOperand, Owner>;
+};
+
+// Codes as bf16. Queries have further parts only where they are fp16 or hold scales of channels.
+template <class QueryType>
+struct AmxCodeOperand : AmxOperand<1> {
+    static constexpr int kQueryParts = 3;
+    static constexpr bool kIsExact = std::is_same_v<QueryType, F16>;
+    static constexpr bool kTakesCodes = true;
+    template <class T>
+    using Query = QueryType;
+    template <class T, class Owner>
+    using Rows = AmxRows<T, AmxCodeOperand, Owner>;
 };
 
 // Probabilities rounded to bf16 cost almost as much accuracy as rounding the output (see has_residual): what that left
 // is added for the keys of three products in four. Where outputs are fp16, for all.
 template <class Operand>
 constexpr bool has_rest(int column) {
-    return Operand::kParts > 1 || column / kAmxDepth % 4 != 3;
+    return Operand::kIsExact || column / kAmxDepth % 4 != 3;
 }
 
 struct AmxBf16Product {
@@ -105,11 +124,11 @@ struct AmxBlock {
 
 // Calls of `advance` for each step of the depth.
 template <class Operand>
-constexpr int score_products() { return Operand::kParts == 1 ? 1 : 4; }
+constexpr int score_products(int query_parts) { return Operand::kParts * query_parts; }
 template <class Operand>
-constexpr int value_products(int column) { return Operand::kParts > 1 ? 3 : has_rest<Operand>(column) ? 2 : 1; }
+constexpr int value_products(int column) { return Operand::kParts + (has_rest<Operand>(column) ? 1 : 0); }
 
-// Left rows, panels: both of bf16 pairs in 32-bit elements. Second parts lie `part` elements behind the first.
+// Left rows, panels: both of bf16 pairs in 32-bit elements. Further parts lie `part` elements behind those before.
 struct AmxFactor {
     const float* at;
     ptrdiff_t stride;  // from row to row, or panel to panel
@@ -118,8 +137,8 @@ struct AmxFactor {
 
 // Scores, not scaled yet. All products of parts: the result is what fp32 multiply-adds would make of fp16.
 template <class Operand, int kRows, int kColumns, class Beside>
-inline void amx_scores(const AmxFactor& query, const AmxFactor& keys, int steps, float* scores, ptrdiff_t stride,
-                       Beside& beside) {
+inline void amx_scores(const AmxFactor& query, int query_parts, const AmxFactor& keys, int steps, float* scores,
+                       ptrdiff_t stride, Beside& beside) {
     using Block = AmxBlock<kRows, kColumns>;
     Block::zero();
     const float *left = query.at, *right = keys.at;
@@ -130,10 +149,14 @@ inline void amx_scores(const AmxFactor& query, const AmxFactor& keys, int steps,
         if constexpr (Operand::kParts > 1) {
             Block::load_right(right + keys.part, keys.stride);
             Block::multiply(beside);
-            Block::load_left(left + query.part, query.stride);
+        }
+        for (int part = 1; Operand::kQueryParts > 1 && part < query_parts; part++) {
+            Block::load_left(left + part * query.part, query.stride);
             Block::multiply(beside);
-            Block::load_right(right, keys.stride);
-            Block::multiply(beside);
+            if constexpr (Operand::kParts > 1) {
+                Block::load_right(right, keys.stride);
+                Block::multiply(beside);
+            }
         }
     }
     Block::store(scores, stride);

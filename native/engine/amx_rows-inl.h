@@ -18,7 +18,7 @@ namespace {
 template <class T, class Operand, class Owner>
 class AmxRows : protected BlockRows<Operand, Owner> {
     using Block = BlockRows<Operand, Owner>;
-    using Logits = AmxLogits<T>;
+    using Logits = AmxLogits<typename Operand::template Query<T>>;
     using Weights = AmxWeights<Operand>;
 
 protected:
@@ -29,7 +29,7 @@ protected:
 
     void begin(int rows) {
         Block::begin(rows);
-        for (int r = 0; r < groups_ * kGroup; r++) load_query(r);
+        for (int r = 0; r < groups_ * kGroup; r++) this->load_query_parts(r);
     }
 
     // Maxima are kept as powers of 2.
@@ -103,22 +103,6 @@ private:
         const AmxLogitRows* view;  // null: all that the unit has
     };
 
-    void load_query(int r) {
-        uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
-        __builtin_memset(to, 0, sizeof(float) * ldq_);
-        if (owner().has_row(r)) copy_query(b_, 0, owner().row(r), to);
-        if constexpr (Operand::kParts > 1) {
-            uint16_t* rest = reinterpret_cast<uint16_t*>(s_.query + query_part() + r * ldq_);
-            for (int d = 0; d < 2 * ldq_; d += kLanes) {
-                vu second;
-                const vu first = split_upper(widen(F16{}, load<vh>(to + d)), &second);
-                store(to + d, truncate(first >> 16));
-                store(rest + d, truncate(second >> 16));
-            }
-        }
-    }
-    ptrdiff_t query_part() const { return static_cast<ptrdiff_t>(groups_) * kGroup * ldq_; }
-
     bool find_range(Unit& unit, int group, int groups) {
         unit.seen = this->seen_columns(panels_, group, groups);
         unit.group = group;
@@ -130,8 +114,9 @@ private:
         return unit.seen.begin < unit.seen.end;
     }
 
-    int score_calls(const Unit& unit) const {
-        return (unit.end - unit.begin) / (2 * kAmxColumns) * (panels_.steps / kAmxRows) * score_products<Operand>();
+    int score_calls(const Unit& unit) {
+        return (unit.end - unit.begin) / (2 * kAmxColumns) * (panels_.steps / kAmxRows) *
+               score_products<Operand>(this->query_parts());
     }
     int value_calls(const Unit& unit) const {
         int calls = 0;
@@ -142,15 +127,16 @@ private:
     // Not inlined, nor is accumulate(): each needs the processor's registers for itself.
     __attribute__((noinline)) void score(const Unit& unit, Beside& beside) {
         logits_.enter(unit, unit.view);
-        const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, query_part()};
+        const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, this->query_part_size()};
+        const int parts = this->query_parts();
         const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
         for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
             const AmxFactor keys = {panels_.key_panel((c - panels_.column(0)) / kAmxColumns), panel_size,
                                     panels_.key_part_size()};
             if (unit.groups == 2) {
-                amx_scores<Operand, 2, 2>(query, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
+                amx_scores<Operand, 2, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             } else {
-                amx_scores<Operand, 1, 2>(query, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
+                amx_scores<Operand, 1, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             }
             // One step late: what a product stores arrives in memory after the next one has begun.
             if (panels_.finite && c > unit.begin) logits_.take(c - Logits::kColumns);
@@ -164,23 +150,27 @@ private:
             add_specials(unit);
             for (int c = unit.begin; c < unit.end; c += Logits::kColumns) logits_.take(c);
         }
-        weights_.enter(unit, has_factor() ? kLog2E : b_.scale * kLog2E, logits_.tops());
+        weights_.enter(unit, has_factor() ? kLog2E : this->scale() * kLog2E, this->value_scales(), logits_.tops());
         if (panels_.exceptional || any_aside_) prepare_aside(unit);
     }
 
     // Whether scores are scaled before the softmax: others are added to them, or the largest would not stay so.
-    bool has_factor() const { return b_.bias.kind != BiasKind::none || !(b_.scale > 0.0f); }
+    bool has_factor() {
+        return b_.bias.kind != BiasKind::none || this->key_scales() != nullptr || !(this->scale() > 0.0f);
+    }
 
     // What a unit's rows add and see; null: nothing, and all its columns.
     const AmxLogitRows* describe(Unit& unit, int index) {
         AmxLogitRows& view = view_[index % 2];
         view.adds = has_factor();
+        view.is_biased = b_.bias.kind != BiasKind::none;
         view.masks = owner().is_masked(unit.group) || (unit.groups == 2 && owner().is_masked(unit.group + 1));
         const bool cuts = owner().seen(last_row(unit)).begin > panels_.key + unit.begin ||
                           owner().seen(unit.row).end < panels_.key + unit.end;
         unit.view = view.adds || view.masks || cuts ? &view : nullptr;
         if (unit.view == nullptr) return nullptr;
-        view.factor = b_.scale;
+        view.factor = this->scale();
+        view.factors = this->key_scales();
         view.all_begin = unit.begin;
         view.all_end = unit.end;
         for (int i = 0; i < unit.rows; i++) {
@@ -256,7 +246,7 @@ private:
 
     float score_in_fp32(int r, const void* key) const {
         const uint16_t* first = reinterpret_cast<const uint16_t*>(s_.query + r * ldq_);
-        const uint16_t* second = reinterpret_cast<const uint16_t*>(s_.query + query_part() + r * ldq_);
+        const uint16_t* second = first + 2 * this->query_part_size();
         vf sum = {};
         for (int d = 0; d < b_.dim; d += kLanes) {
             const vf query = widen(BF16{}, load<vh>(first + d)) + widen(BF16{}, load<vh>(second + d));

@@ -89,9 +89,10 @@ struct ScoreRow {
 
 // Turns scores [column, column + kAmxDepth) of two rows into two rows of pairs each in their place: probabilities, and
 // what rounding them left. Element j holds keys j and j + 16. Adds to the sums.
-// kExact: the second parts are rounded, too, and all used. kScaled: `scale` is multiplied after the sum.
-template <bool kExact, bool kScaled>
-__attribute__((always_inline)) inline void weigh_pairs(ScoreRow* row, int column, bool has_rest) {
+// kExact: the second parts are rounded, too, and all used. After the sum, probabilities are multiplied by the row's
+// `scale` if kScaled, by `values` of their columns if kWeighted.
+template <bool kExact, bool kScaled, bool kWeighted>
+__attribute__((always_inline)) inline void weigh_pairs(ScoreRow* row, const float* values, int column, bool has_rest) {
     for (int j = column; j < column + kAmxColumns; j += kLanes) {
         const auto at = [&](int i) { return row[i / 2].scores + j + i % 2 * kAmxColumns; };
         Four p = exp2_of_scores(each([&](int i) { return load<vf>(at(i)); }),
@@ -99,6 +100,7 @@ __attribute__((always_inline)) inline void weigh_pairs(ScoreRow* row, int column
                                 each([&](int i) { return row[i / 2].reference; }));
         for (int i = 0; i < 4; i++) row[i / 2].sum += p.v[i];
         if constexpr (kScaled) p = each([&](int i) { return p.v[i] * row[i / 2].scale; });
+        if constexpr (kWeighted) p = each([&](int i) { return p.v[i] * load<vf>(values + j + i % 2 * kAmxColumns); });
         vu code[4];
         for (int i = 0; i < 4; i++) {
             code[i] = kExact || !has_rest ? rounded(p.v[i]) : reinterpret_cast<vu>(p.v[i]);

@@ -24,9 +24,11 @@ public:
     explicit AmxWeights(const Scratch& scratch) : s_(scratch) {}
 
     // Begins a unit, whose scores are to be multiplied by `factor`, so that they count powers of 2, as s_.row_max does
-    // here. `tops`: [rows][kLanes], among which are the rows' largest scores.
-    void enter(const AmxUnit& unit, float factor, const float (*tops)[kLanes]) {
+    // here. `values`: what probabilities of the tile's keys are multiplied by after their sum; null: nothing. `tops`:
+    // [rows][kLanes], among which are the rows' largest scores.
+    void enter(const AmxUnit& unit, float factor, const float* values, const float (*tops)[kLanes]) {
         unit_ = unit;
+        values_ = values;
         factor_ = factor;
         row_ = 0;
         column_ = unit.begin;
@@ -47,7 +49,8 @@ public:
     float probability(int r, int k) const {
         const float score = unit_.scores[r * kScoreStride + k];
         const auto all = [](float x) { return each([&](int) { return splat(x); }); };
-        return exp2_of_scores(all(score), all(row_factor_[r]), all(reference_[r])).v[0][0] * scale_[r];
+        const float p = exp2_of_scores(all(score), all(row_factor_[r]), all(reference_[r])).v[0][0] * scale_[r];
+        return Operand::kTakesCodes && values_ != nullptr ? p * values_[k] : p;
     }
 
     // About how often advance() will be called.
@@ -78,7 +81,6 @@ public:
 
 private:
     static constexpr int kStep = 64;  // columns of two rows; about as long as four multiplications
-    static constexpr bool kExact = Operand::kParts > 1;
     static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
 
     // Of kLanes rows; leaves in s_.row_rescale what the rows' sums so far must be multiplied by.
@@ -119,10 +121,10 @@ private:
 
     void step() {
         const int end = unit_.end < column_ + kStep ? unit_.end : column_ + kStep;
-        if (is_scaled_) {
-            weigh<true>(end);
+        if (Operand::kTakesCodes && values_ != nullptr) {
+            is_scaled_ ? weigh<true, Operand::kTakesCodes>(end) : weigh<false, Operand::kTakesCodes>(end);
         } else {
-            weigh<false>(end);
+            is_scaled_ ? weigh<true, false>(end) : weigh<false, false>(end);
         }
         column_ = end;
         if (column_ < unit_.end) return;
@@ -130,7 +132,7 @@ private:
         row_ += 2;
     }
 
-    template <bool kScaled>
+    template <bool kScaled, bool kWeighted>
     __attribute__((noinline)) void weigh(int end) {
         ScoreRow row[2];
         for (int i = 0; i < 2; i++) {
@@ -138,13 +140,16 @@ private:
             row[i] = {unit_.scores + r * kScoreStride, splat(row_factor_[r]), splat(reference_[r]), splat(scale_[r]),
                       load<vf>(sums_[r])};
         }
-        for (int c = column_; c < end; c += kAmxDepth) weigh_pairs<kExact, kScaled>(row, c, has_rest<Operand>(c));
+        for (int c = column_; c < end; c += kAmxDepth) {
+            weigh_pairs<Operand::kIsExact, kScaled, kWeighted>(row, values_, c, has_rest<Operand>(c));
+        }
         for (int i = 0; i < 2; i++) store(sums_[row_ + i], row[i].sum);
     }
 
     const Scratch& s_;
     AmxUnit unit_ = {};
     float factor_ = 1.0f;
+    const float* values_ = nullptr;
     bool is_scaled_ = false;
     int row_ = 0, column_ = 0;             // of the next step
     int calls_ = 1, credit_ = 0, steps_ = 0;

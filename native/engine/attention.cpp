@@ -70,7 +70,7 @@ const Kernels& kernels_for(const Problem& p) {
 // Most rows of a KV head that are left to decode. On AMX prefill computes 16 rows of bf16 in the time of one, while
 // decode computes each in fp32 on vectors: they are as fast with 13 rows of D = 128, where a core reads 17 GB/s.
 int stream_rows(const OperandForm& form) {
-    const bool is_bf16_on_amx = form.in_place && form.parts == 1;
+    const bool is_bf16_on_amx = form.in_place && form.query_parts == 1;
     return is_bf16_on_amx ? 12 : kStreamRows;
 }
 
@@ -79,7 +79,7 @@ Schedule schedule_for(const Kernels& kernels, const Problem& p, int threads) {
         const FullQuantKernel& kernel = full_quant_kernel(kernels, p);
         return make_schedule(p, threads, kernel.group, kernel.block_rows, kStreamRows);
     }
-    const OperandForm& form = kernels.form[static_cast<int>(product_dtype(p))];
+    const OperandForm& form = prefill_form(p, kernels);
     return make_schedule(p, threads, form.group, form.block_rows, stream_rows(form));
 }
 
@@ -89,7 +89,7 @@ public:
         : problem_(std::move(problem)), kernels_(kernels_for(problem_)),
           threads_(worthwhile_threads(problem_, thread_count())), schedule_(schedule_for(kernels_, problem_, threads_)),
           slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
-          takes_codes_(takes_codes(problem_)),
+          takes_codes_(takes_codes(problem_)), prefills_codes_(prefills_codes(problem_, kernels_)),
           bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}
 
     size_t workspace_bytes() const override { return bytes_; }
@@ -125,7 +125,7 @@ private:
     const int threads_;  // that the problem is worth
     const Schedule schedule_;
     const int slots_;  // threads that a run uses at most
-    const bool takes_codes_;
+    const bool takes_codes_, prefills_codes_;
     const size_t bytes_;
 };
 
@@ -177,7 +177,9 @@ void PlannedAttention::compute(Run& run, size_t index, const FullQuantScratch& s
 
 RowKernel* PlannedAttention::kernel_of(const WorkItem& item) const {
     const int products = static_cast<int>(product_dtype(problem_));
-    if (item.kind != WorkItem::decode) return kernels_.prefill[products];
+    if (item.kind != WorkItem::decode) {
+        return prefills_codes_ ? kernels_.prefill_codes[static_cast<int>(problem_.dtype)] : kernels_.prefill[products];
+    }
     return takes_codes_ ? kernels_.decode_codes[static_cast<int>(problem_.kv_dtype)] : kernels_.decode[products];
 }
 
@@ -375,6 +377,7 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
     block.group = static_cast<int32_t>(group());
     block.dim = p.dim + p.rope_dim;
     block.dim_v = p.dim_v;
+    if (prefills_codes_) block.query_parts = code_query_parts(p);
     block.scale = p.scale;
     block.sink = row_sink(operands, s, item.kv_head);
     if (item.merge >= 0) {

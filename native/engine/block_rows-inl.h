@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/exceptional-inl.h"
+#include "engine/pack-inl.h"
 #include "engine/rows-inl.h"
 
 namespace acl_attn::engine {
@@ -15,7 +16,8 @@ namespace {
 //   bool has_row(int r): not filling;           int64_t row(int r): its merged row;
 //   Interval seen(int r): keys that a row sees; Interval group_seen(int g): that some row of the group sees;
 //   bool is_masked(int g): whether a mask hides keys of the tile from rows of the group;
-//   void adjust_scores(int r, Interval seen, int begin, int end, float* scores): hides, and what else scores need.
+//   void adjust_scores(int r, Interval seen, int begin, int end, float* scores): hides, and what else scores need;
+//   const CodeScales& scales(), where Operand takes codes.
 template <class Operand, class Owner>
 class BlockRows {
 public:
@@ -23,6 +25,7 @@ public:
 
 protected:
     static constexpr bool kPaired = Operand::kDepth == 2;
+    static constexpr bool kTakesCodes = Operand::kTakesCodes;
     static constexpr int kMaxGroups = Operand::kBlockRows / kGroup;
     static_assert(Operand::kBlockRows % kGroup == 0, "whole groups");
     // Sums of a row are written in vectors, or in rows of a register that may be longer.
@@ -97,8 +100,53 @@ protected:
                          s_.value_originals, probability, sums + r * ldo_);
     }
 
+    // What scores are multiplied by; not all of it where keys have scales of their own.
+    float scale() {
+        if constexpr (kTakesCodes) return owner().scales().of_scores();
+        return b_.scale;
+    }
+    // Of a tile's keys, scale() included, and values; null: tokens have no scales of their own.
+    const float* key_scales() {
+        if constexpr (kTakesCodes) return owner().scales().of_keys();
+        return nullptr;
+    }
+    const float* value_scales() {
+        if constexpr (kTakesCodes) return owner().scales().of_values();
+        return nullptr;
+    }
+    int query_parts() {
+        if constexpr (kTakesCodes) return b_.query_parts;
+        return Operand::kQueryParts;
+    }
+
+    // Elements from a part of the rows' queries to the next one.
+    ptrdiff_t query_part_size() const { return static_cast<ptrdiff_t>(groups_) * kGroup * ldq_; }
+
+    // Writes a row's query as bf16, in parts whose sum it is, times its channels' scales.
+    void load_query_parts(int r) {
+        const int parts = query_parts();
+        uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
+        for (int part = 0; part < parts; part++) {
+            __builtin_memset(to + 2 * part * query_part_size(), 0, sizeof(float) * ldq_);
+        }
+        if (!owner().has_row(r)) return;
+        if (parts == 1) return copy_query(b_, 0, owner().row(r), to);
+        alignas(64) float query[kMaxDim];
+        widen_query(b_, 0, owner().row(r), query);
+        if constexpr (kTakesCodes) owner().scales().scale_query(query);
+        for (int d = 0; d < b_.dim; d += kLanes) {
+            vf left = load<vf>(query + d);
+            for (int part = 0; part < parts; part++) {
+                vu rest;
+                const vu upper = split_upper(left, &rest);
+                store(to + 2 * part * query_part_size() + d, truncate(upper >> 16));
+                left = reinterpret_cast<vf>(rest);
+            }
+        }
+    }
+
     // A row's sums, in the order of channels. Once for each row, at its end.
-    const float* sums(int r) {
+    float* sums(int r) {
         float* out = s_.out + r * ldo_;
         join_aside(r, out);
         return out;

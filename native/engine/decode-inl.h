@@ -19,7 +19,8 @@ namespace {
 
 // What those have that do not take codes.
 struct NoScales {
-    NoScales(const ScaleView&, int64_t, int, float*) {}
+    template <class... Any>
+    explicit NoScales(const Any&...) {}
 };
 
 // T: what the products take. Rows of codes whose numbers may not suit folded scales are marked by a headroom, and the
@@ -78,8 +79,6 @@ public:
 private:
     using Scales = std::conditional_t<kGroups, GroupScales, std::conditional_t<kCodes, FoldedScales, NoScales>>;
     using Staged = std::conditional_t<kCodes, JoinedCodes, KvStaging<T>>;
-
-    static vi is_non_finite(vf x) { return (as_int(x) & 0x7f800000) == 0x7f800000; }
 
     void load_query(int h, int r) {
         const int i = index(h, r);

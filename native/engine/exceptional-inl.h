@@ -24,6 +24,8 @@ constexpr float kHugeHeadroom = 0x1p-32f;  // on accumulators of rows that see a
 constexpr uint16_t kHugeBf16 = (127 + 104) << 7;
 constexpr uint16_t kTinyBf16 = (127 - 100) << 7;
 
+inline vi is_non_finite(vf x) { return (as_int(x) & 0x7f800000) == 0x7f800000; }
+
 // Whether finite values may be huge.
 template <class T>
 constexpr bool kHasHuge = T::kExponent != F16::kExponent;

@@ -31,6 +31,8 @@ class TileRows;  // tile_rows-inl.h
 struct VectorOperand {
     static constexpr int kColumns = kNr;    // of a panel
     static constexpr int kParts = 1;        // bf16 numbers whose sum stands for one, where they are bf16
+    static constexpr int kQueryParts = 1;   // most of a query's
+    static constexpr bool kTakesCodes = false;  // keys and values have scales that the products leave out
     static constexpr int kPairDistance = 1;  // of the two keys whose values share an element
     static constexpr int kSteps = 1;        // panels have a multiple of so many steps
     static constexpr int kKeys = kLanes;    // and tiles are computed in whole multiples of so many keys
@@ -53,6 +55,13 @@ struct Bf16PairOperand : VectorOperand {
     static vf madd(vf acc, vf a, vf b) {
         return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
     }
+};
+// Beside bf16 queries. With three parts of these fp32 numbers would take no longer.
+struct Bf16PairCodeOperand : Bf16PairOperand {
+    static constexpr int kQueryParts = 2;
+    static constexpr bool kTakesCodes = true;
+    template <class T, class Owner>
+    using Rows = TileRows<T, Bf16PairCodeOperand, Owner>;
 };
 #endif
 
@@ -110,10 +119,11 @@ struct Accumulators {
 // Steps of a key panel that are used together: what fits the first-level cache.
 constexpr int kKeySteps = 32768 / (kNr * 4);
 
-// scores[r][c] = scale * sum over k of query[r][k] * panel[k][c]. `is_rest`: added to what `scores` holds.
-template <class Operand, int kUsed>
-inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, int steps, bool is_rest, float scale,
-                        float* scores, ptrdiff_t lds) {
+// scores[r][c] = scale(c) * sum over k of query[r][k] * panel[k][c], `scale` of vectors. `is_rest`: added to what
+// `scores` holds. The query has `parts` parts, each part_size elements behind the one before.
+template <class Operand, int kUsed, class Scale>
+inline void score_block(const float* query, int parts, ptrdiff_t part_size, ptrdiff_t ldq, const float* panel,
+                        int steps, bool is_rest, Scale scale, float* scores, ptrdiff_t lds) {
     Accumulators<Operand, kUsed> acc = {};
     if (is_rest) {
         for (int r = 0; r < kMr; r++) {
@@ -121,9 +131,12 @@ inline void score_block(const float* query, ptrdiff_t ldq, const float* panel, i
         }
     }
     acc.add(query, ldq, panel, steps);
-    const vf factor = splat(scale);
-    for (int r = 0; r < kMr; r++) {
-        for (int c = 0; c < kUsed; c++) store(scores + r * lds + c * kLanes, acc.v[r][c] * factor);
+    for (int part = 1; Operand::kQueryParts > 1 && part < parts; part++) {
+        acc.add(query + part * part_size, ldq, panel, steps);
+    }
+    for (int c = 0; c < kUsed; c++) {
+        const vf factor = scale(c);
+        for (int r = 0; r < kMr; r++) store(scores + r * lds + c * kLanes, acc.v[r][c] * factor);
     }
 }
 

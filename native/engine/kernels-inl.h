@@ -37,13 +37,26 @@ void narrow_array(const float* x, uint16_t* y, size_t n) {
 
 template <class Operand>
 constexpr OperandForm form_of() {
-    return {Operand::kDepth, Operand::kParts, Operand::kColumns,  Operand::kSteps,
-            Operand::kGroup, Operand::kBlockRows, Operand::kScoreRows, Operand::kIsInPlace};
+    return {Operand::kDepth, Operand::kParts,     Operand::kQueryParts, Operand::kColumns,  Operand::kSteps,
+            Operand::kGroup, Operand::kBlockRows, Operand::kScoreRows,  Operand::kIsInPlace};
 }
 
+// Prefill of codes beside queries of a type, if there is an operand for it.
+template <class Operand>
+struct CodePrefill {
+    static constexpr RowKernel* run = prefill<BF16, Operand>;
+    static constexpr OperandForm form = form_of<Operand>();
+};
+template <>
+struct CodePrefill<void> {
+    static constexpr RowKernel* run = nullptr;
+    static constexpr OperandForm form = {};
+};
+
 // What the panels of each type are made of; dequantised numbers always compute in fp32. SharedOperand: of bf16 rows that
-// are keys and values at once; its form is that of Bf16Operand.
-template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand>
+// are keys and values at once; its form is that of Bf16Operand. Code operands: of codes, beside queries of f16 or bf16.
+template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand, class F16CodeOperand = void,
+          class Bf16CodeOperand = void>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
     // No type has more than those of which two share a byte.
     constexpr int of_i4 = DecodeProducts<I4>::Keys::kElements, of_e2m1 = DecodeProducts<E2M1>::Keys::kElements;
@@ -54,6 +67,8 @@ constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_qu
             {form_of<F16Operand>(), form_of<Bf16Operand>(), form_of<Fp32Operand>()},
             {prefill<F16, F16Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
             {decode<F16>, decode<BF16>, decode<F32>},
+            {CodePrefill<F16CodeOperand>::run, CodePrefill<Bf16CodeOperand>::run},
+            {CodePrefill<F16CodeOperand>::form, CodePrefill<Bf16CodeOperand>::form},
             {nullptr, nullptr, nullptr, decode<I8>, decode<I4>, decode<E4M3>, decode<HiFloat8>, decode<E2M1>},
             code_channels,
             !std::is_same_v<DecodeProducts<I4>::Keys, StreamKeys<I4>>,

@@ -124,6 +124,7 @@ struct RowBlock {
     int32_t kv_heads;       // 1 in prefill
     int32_t group, dim, dim_v;  // dim: rope_dim channels included
     int32_t rope_dim;
+    int32_t query_parts;    // prefill of codes: bf16 numbers whose sum a query is, times the scales of its channels
     float scale;
     RowSink sink;
     const RowBlock* upcoming;  // of the same kind, which the thread will probably compute next; null: none
@@ -148,18 +149,18 @@ struct Scratch {
     float* row_rescale;                // [rows]
     float* row_headroom;               // [rows]
     float* scores;                     // prefill [score rows][kScoreStride], decode [rows][kStreamScoreStride]
-    float* query;                      // [rows][padded dim] fp32, or bf16 in as many parts as its form has
+    float* query;                      // [rows][padded dim] fp32, or [part][rows] of bf16
     const void** key_rows;             // [kStreamSplit + kStreamKeys]
     const void** value_rows;           // [kStreamSplit + kStreamKeys]
     const void** value_heads;          // [kStreamKeys]
     const void** value_originals;      // [kTileKeys]
     uint8_t* value_classes;            // [kTileKeys]
     float* zeros;                      // [kMaxDim] zeros
-    void* key_staging;                 // [kTileKeys][padded dim] of the query's dtype or fp32, for staged rows; else null
+    void* key_staging;                 // [kTileKeys][padded dim] of what the products take, for staged rows; else null
     void* value_staging;               // [kTileKeys][padded dim_v], likewise
     float* key_scales;                 // [2][padded dim] scales and offsets of one token, for dequantised rows, or
-                                       // [kStreamKeys] scales of a tile's tokens, or group_scale_bytes() for
-                                       // each head; else null
+                                       // [kTileKeys] scales of a tile's tokens, or group_scale_bytes() for each
+                                       // head; else null
     float* value_scales;               // [2][padded dim_v], likewise
     // decode in tiles only, see amx_stream-inl.h; query_tiles also in digits, see digit_stream-inl.h
     void* query_tiles;                 // [block of rows][step], each followed by its rows' weights
@@ -187,6 +188,7 @@ struct SparseMerge;
 struct OperandForm {
     int depth;        // numbers in a 32-bit element: 1 fp32, or 2 bf16
     int parts;        // bf16 numbers whose sum stands for one
+    int query_parts;  // of a query's
     int columns;      // of a panel
     int steps;        // panels have a multiple of so many elements in a column
     int group;        // rows that are computed together
@@ -203,6 +205,9 @@ struct Kernels {
     // By the Dtype that keys and values have when they reach the products: f16, bf16 or (dequantised) f32.
     RowKernel* prefill[3];
     RowKernel* decode[3];
+    // Prefill of stored codes as rows of bf16 (prefills_codes()), by the Dtype of the query; null: there is none.
+    RowKernel* prefill_codes[2];
+    OperandForm code_form[2];
     // By the Dtype of stored codes that decode's products take as they are, see takes_codes(); null: none do.
     RowKernel* decode_codes[kStoredDtypes];
     int code_channels;      // decode pads rows of codes to a multiple of so many

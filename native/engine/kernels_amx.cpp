@@ -12,6 +12,7 @@ namespace acl_attn::engine {
 
 extern const Kernels kKernelsAmx;
 constexpr Kernels kKernelsAmx =
-    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxSharedOperand>("amx", &kFullQuantAmx);
+    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxSharedOperand, AmxCodeOperand<F16>, AmxCodeOperand<BF16>>(
+        "amx", &kFullQuantAmx);
 
 }  // namespace acl_attn::engine

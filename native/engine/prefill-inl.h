@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/bias-inl.h"
+#include "engine/code_scales-inl.h"
 #include "engine/decode-inl.h"
 #include "engine/finish-inl.h"
 #include "engine/mask-inl.h"
@@ -23,14 +24,14 @@ class Prefill : Operand::template Rows<T, Prefill<T, Operand>> {
 public:
     Prefill(const RowBlock& block, const Scratch& scratch)
         : Rows(block, scratch, tile_), rows_(static_cast<int>(block.row_end - block.row_begin)),
-          tile_(block, scratch) {}
+          tile_(block, scratch), scales_(block, scratch) {}
 
     void run() {
         this->begin(rows_);
         if constexpr (kPaired) find_extreme_rows();
         for (bool more = tile_.first(); more; more = tile_.next()) {
             const bool is_seen = b_.mask == nullptr || look_at_mask();
-            if (is_seen) tile_.pack();
+            if (is_seen) pack();
             Ahead ahead = tile_.ahead();
             if (!is_seen) continue;
             this->visit(0, this->groups_, ahead);
@@ -38,7 +39,15 @@ public:
         this->end();
         for (int r = 0; r < rows_; r++) {
             if (kPaired && is_extreme(r)) continue;
-            finish_row(b_, 0, row(r), this->sums(r), this->state(r));
+            RowState state = this->state(r);
+            float* sums = this->sums(r);
+            if constexpr (kTakesCodes) {
+                if (!scales_.is_ordinary() || !scales_.finish(row(r), sums, state)) {
+                    mark_extreme(r);
+                    continue;
+                }
+            }
+            finish_row(b_, 0, row(r), sums, state);
         }
         if constexpr (kPaired) compute_extreme_rows();
     }
@@ -47,6 +56,7 @@ private:
     using Rows::b_;
     using Rows::s_;
     using Rows::kPaired;
+    using Rows::kTakesCodes;
     static constexpr int kGroup = Operand::kGroup;
 
     bool has_row(int r) const { return r < rows_; }
@@ -61,6 +71,31 @@ private:
     bool is_masked(int g) const { return masks_[g].hides_any(); }
     Interval group_band(int g) const {
         return visible_keys(b_, row(g * kGroup), smaller(row((g + 1) * kGroup), b_.row_end));
+    }
+
+    const CodeScales& scales() const { return scales_; }
+
+    void pack() {
+        tile_.pack();
+        if constexpr (kTakesCodes) {
+            uint8_t refused[kTileKeys];
+            bool any_refused = scales_.enter(tile_.key, tile_.begin, tile_.end, refused);
+            // The zeros that are later parts of queries would make NaN of an infinity.
+            const bool is_safe = b_.query_parts == 1 || !may_be_infinite(b_.key, b_.key_addition.scale);
+            for (int k = tile_.begin; k < tile_.end && !is_safe; k++) {
+                if (classify_row<T, false>(tile_.key_row(k), b_.dim) == kOrdinary) continue;
+                refused[k] = kHuge;
+                any_refused = true;
+            }
+            if (any_refused) refuse(refused);
+        }
+    }
+
+    // Keys that the products cannot take.
+    void refuse(const uint8_t* classes) {
+        for (int r = 0; r < rows_; r++) {
+            if (sees_huge(b_, row(r), seen(r), tile_.key, tile_.begin, tile_.end, classes)) mark_extreme(r);
+        }
     }
 
     // Finds what the mask hides of the tile from each group. False: all of it from all.
@@ -102,6 +137,8 @@ private:
             above_huge = huge < above_huge ? huge : above_huge;
         }
         V found() const {
+            // A scale that is small takes a score back that was infinite.
+            if constexpr (kTakesCodes) return reinterpret_cast<V>((above_zero < uint16_t{kNormal - 1}) | (top >= kHuge));
             if constexpr (Operand::kParts > 1) return reinterpret_cast<V>(top >= kInfinite);
             return reinterpret_cast<V>((above_zero < uint16_t{kNormal - 1}) |
                                        (above_huge < uint16_t{kInfinite - kHuge}));
@@ -117,21 +154,23 @@ private:
             for (int d = 0; d < whole; d += 2 * kLanes) codes.add(load<vw>(query + d));
             if (whole < count) rest.add(load<vh>(query + whole));
             if (any(reinterpret_cast<vi>(codes.found())) || any(reinterpret_cast<vi>(extend(rest.found())))) {
-                extreme_rows_[r / 64] |= uint64_t{1} << r % 64;
+                mark_extreme(r);
             }
         }
     }
 
+    void mark_extreme(int r) { extreme_rows_[r / 64] |= uint64_t{1} << r % 64; }
     bool is_extreme(int r) const { return (extreme_rows_[r / 64] >> r % 64 & 1) != 0; }
 
     void compute_extreme_rows() {
         for (int r = 0; r < rows_; r++) {
-            if (is_extreme(r)) decode_carefully<T>(b_, 0, row(r), s_);
+            if (is_extreme(r)) decode_carefully<std::conditional_t<kTakesCodes, F32, T>>(b_, 0, row(r), s_);
         }
     }
 
     const int rows_;
     Tile<T, Operand> tile_;
+    std::conditional_t<kTakesCodes, CodeScales, NoScales> scales_;
     uint64_t extreme_rows_[Operand::kBlockRows / 64] = {};
     TileMask masks_[Operand::kBlockRows / kGroup];  // of the tile's keys, from a group's rows
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/ahead-inl.h"
+#include "engine/code_rows-inl.h"
 #include "engine/panels-inl.h"
 #include "engine/staging-inl.h"
 
@@ -90,7 +91,7 @@ private:
 
     const RowBlock& b_;
     const Scratch& s_;
-    KvStaging<T> staging_;
+    std::conditional_t<Operand::kTakesCodes, CodeRows, KvStaging<T>> staging_;
     const Interval span_;  // keys that some row of the block sees
 };
 

@@ -72,13 +72,12 @@ private:
 
     void load_query(int r) {
         float* to = s_.query + r * ldq_;
-        if (!owner().has_row(r)) {
-            __builtin_memset(to, 0, sizeof(float) * ldq_);
-        } else if constexpr (kPaired) {
-            __builtin_memset(to, 0, sizeof(float) * ldq_);
-            copy_query(b_, 0, owner().row(r), reinterpret_cast<uint16_t*>(to));
-        } else {
+        if constexpr (kPaired) {
+            this->load_query_parts(r);
+        } else if (owner().has_row(r)) {
             widen_query(b_, 0, owner().row(r), to);
+        } else {
+            __builtin_memset(to, 0, sizeof(float) * ldq_);
         }
     }
 
@@ -113,14 +112,19 @@ private:
         const int column = panels_.column(p);
         const int left = panels_.steps - first_step;
         const bool is_last = left <= kKeySteps;
+        const float scale = is_last ? this->scale() : 1.0f;
+        const float* scales = is_last ? this->key_scales() : nullptr;
+        const auto scale_of = [&](int vector) {
+            return scales == nullptr ? splat(scale) : load<vf>(scales + column + vector * kLanes);
+        };
         for (int g = strip_; g < strip_end_; g++) {
             const int columns = ranges_[g].end - column;
             if (columns <= 0 || ranges_[g].begin >= column + kNr) continue;
+            const float* query = s_.query + g * kMr * ldq_ + first_step;
             with_vectors(columns, [&](auto used) {
                 score_block<Operand, decltype(used)::value>(
-                    s_.query + g * kMr * ldq_ + first_step, ldq_, panels_.key_panel(p) + first_step * kNr,
-                    is_last ? left : kKeySteps, first_step > 0, is_last ? b_.scale : 1.0f, scores(g * kMr) + column,
-                    kScoreStride);
+                    query, this->query_parts(), this->query_part_size(), ldq_, panels_.key_panel(p) + first_step * kNr,
+                    is_last ? left : kKeySteps, first_step > 0, scale_of, scores(g * kMr) + column, kScoreStride);
             });
             ahead.advance();
         }
@@ -153,8 +157,10 @@ private:
     }
 
     void round_probabilities(int r, Range range) {
+        const float* values = this->value_scales();
         for (int c = range.begin; c < range.end; c += kLanes) {
-            const vf p = load<vf>(scores(r) + c);
+            vf p = load<vf>(scores(r) + c);
+            if (values != nullptr) p *= load<vf>(values + c);
             const vh rounded = narrow_normal(p);
             store(probabilities(r) + c, rounded);
             if (has_residual(c)) store(residuals(r) + c, narrow_normal(p - widen(BF16{}, rounded)));
@@ -212,10 +218,12 @@ private:
 
     void add_aside() {
         float* sums = kPaired ? this->aside() : s_.out;
+        const float* values = this->value_scales();
         for (int r = strip_ * kMr; r < strip_end_ * kMr; r++) {
             if (!owner().has_row(r)) continue;
             Block::template add_aside<T>(
-                r, panels_, {panels_.begin, panels_.end}, [&](int k) { return scores(r)[k]; }, sums);
+                r, panels_, {panels_.begin, panels_.end},
+                [&](int k) { return values == nullptr ? scores(r)[k] : scores(r)[k] * values[k]; }, sums);
         }
     }
 

@@ -11,14 +11,18 @@ namespace {
 
 size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+// Whether all tokens have the same scales and offsets.
+bool is_constant(const Problem& p, const Dequant& dequant, int64_t Sequence::*own, int64_t Sequence::*prefix) {
+    const auto shares_with_prefix = [&](const Sequence& s) { return s.*own == s.*prefix; };
+    return dequant.layout.token_stride == 0 && !dequant.layout.paged &&
+           (p.prefix_len == 0 || std::all_of(p.sequences.begin(), p.sequences.end(), shares_with_prefix));
+}
+
 // Whether the scales are of channels, the same for all tokens, or of tokens, the same for all channels.
 bool is_foldable(const Problem& p, const Dequant& dequant, int32_t dim, int64_t Sequence::*own,
                  int64_t Sequence::*prefix) {
     if (!dequant.has_scale || dequant.has_offset) return false;
-    if (dequant.layout.group >= dim) return true;
-    const auto shares_with_prefix = [&](const Sequence& s) { return s.*own == s.*prefix; };
-    return dequant.layout.token_stride == 0 && !dequant.layout.paged &&
-           (p.prefix_len == 0 || std::all_of(p.sequences.begin(), p.sequences.end(), shares_with_prefix));
+    return dequant.layout.group >= dim || is_constant(p, dequant, own, prefix);
 }
 
 // Whether scales are of groups of 32 channels, as group_scales-inl.h reads them. The operator has no others of E8M0.
@@ -40,8 +44,28 @@ bool takes_codes(const Problem& p) {
                        &Sequence::prefix_value_scale_offset);
 }
 
+bool prefills_codes(const Problem& p, const Kernels& kernels) {
+    if (!is_quantised(p) || p.value_is_key || kernels.prefill_codes[static_cast<int>(p.dtype)] == nullptr) return false;
+    if (code_query_parts(p) > kernels.code_form[static_cast<int>(p.dtype)].query_parts) return false;
+    const bool are_integers = p.kv_dtype == Dtype::i8 || p.kv_dtype == Dtype::i4;
+    const auto fits = [&](const Dequant& dequant, int32_t dim, int64_t Sequence::*own, int64_t Sequence::*prefix) {
+        const bool is_of_powers = dequant.layout.dtype == Dtype::e8m0;
+        if (dequant.has_offset) return are_integers && !is_of_powers && is_constant(p, dequant, own, prefix);
+        return !dequant.has_scale || is_of_powers || is_foldable(p, dequant, dim, own, prefix);
+    };
+    return fits(p.key_dequant, p.dim, &Sequence::key_scale_offset, &Sequence::prefix_key_scale_offset) &&
+           fits(p.value_dequant, p.dim_v, &Sequence::value_scale_offset, &Sequence::prefix_value_scale_offset);
+}
+
+int code_query_parts(const Problem& p) {
+    const ScaleLayout& scales = p.key_dequant.layout;
+    const bool has_channels = p.key_dequant.has_scale && scales.group < p.dim && scales.dtype != Dtype::e8m0;
+    if (!has_channels) return p.dtype == Dtype::bf16 ? 1 : 2;
+    return p.dtype == Dtype::bf16 && scales.dtype == Dtype::bf16 ? 2 : 3;
+}
+
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
-    const OperandForm& form = kernels.form[static_cast<int>(product_dtype(problem))];
+    const OperandForm& form = prefill_form(problem, kernels);
     // Decode takes two vectors of a row together.
     const bool has_codes = takes_codes(problem);
     const size_t lanes = static_cast<size_t>(
@@ -64,14 +88,17 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.row_headroom = arena.take<float>(rows);
     s.scores = arena.take<float>(std::max<size_t>(std::min(prefill_rows, score_rows) * kScoreStride,
                                                   static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
-    s.query = arena.take<float>(rows * std::max(dim, parts * steps));
+    s.query = arena.take<float>(rows * std::max(dim, static_cast<size_t>(form.query_parts) * steps));
     s.key_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
     s.value_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
     s.value_heads = arena.take<const void*>(kStreamKeys);
     s.value_originals = arena.take<const void*>(kTileKeys);
     s.value_classes = arena.take<uint8_t>(kTileKeys);
     s.zeros = arena.take<float>(kMaxDim);
-    const size_t size = static_cast<size_t>(bits_of(product_dtype(problem))) / 8;
+    // Rows of bf16 leave room for decode's tiles of fp32, which are smaller.
+    static_assert(kTileKeys * sizeof(uint16_t) >= kStreamKeys * sizeof(float), "decode may dequantise");
+    const bool has_bf16_rows = prefill_rows > 0 && prefills_codes(problem, kernels);
+    const size_t size = has_bf16_rows ? sizeof(uint16_t) : static_cast<size_t>(bits_of(product_dtype(problem))) / 8;
     if (is_key_staged(problem)) s.key_staging = arena.take<char>(tile * dim * size);
     if (is_value_staged(problem)) s.value_staging = arena.take<char>(tile * dim_v * size);
     if (is_quantised(problem)) {
@@ -80,8 +107,8 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
             const bool are_read = has_codes && problem.kv_dtype == Dtype::f4_e2m1;
             return are_read ? static_cast<size_t>(schedule.decode_rows * group_scale_bytes(channels)) / sizeof(float) : 0;
         };
-        s.key_scales = arena.take<float>(std::max({2 * dim, size_t{kStreamKeys}, of_groups(problem.dim)}));
-        s.value_scales = arena.take<float>(std::max({2 * dim_v, size_t{kStreamKeys}, of_groups(problem.dim_v)}));
+        s.key_scales = arena.take<float>(std::max({2 * dim, tile, of_groups(problem.dim)}));
+        s.value_scales = arena.take<float>(std::max({2 * dim_v, tile, of_groups(problem.dim_v)}));
     }
     if (has_codes && kernels.has_code_tiles && schedule.decode_rows > 0) {
         // For bf16, which is the larger of the two kinds of numbers; a row has a block of its own at most.

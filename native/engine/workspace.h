@@ -19,7 +19,7 @@ inline bool is_full_quant(const Problem& p) { return p.full_quant.kind != FullQu
 inline Dtype rope_dtype(const Problem& p) { return is_full_quant(p) ? Dtype::bf16 : p.kv_dtype; }
 inline Dtype bias_dtype(const Problem& p) { return is_full_quant(p) ? Dtype::f16 : p.dtype; }
 
-// Keys and values of a type of their own are dequantised to fp32.
+// Keys and values of a type of their own are dequantised to fp32, where no kernel takes them better.
 inline bool is_quantised(const Problem& p) { return p.kv_dtype != p.dtype; }
 inline Dtype product_dtype(const Problem& p) { return is_quantised(p) ? Dtype::f32 : p.dtype; }
 
@@ -37,6 +37,17 @@ inline bool is_value_staged(const Problem& p) {
 // Whether few rows are computed from stored codes where they lie, their scales moved to other factors. Offsets are not:
 // taken out of the sum, they would cancel with it.
 bool takes_codes(const Problem& problem);
+// The same of many rows: codes as rows of bf16, which hold each of them exactly. There, powers of two as scales stay with
+// the codes, whatever they are shared by; and offsets of integers may be of channels (code_rows-inl.h).
+bool prefills_codes(const Problem& problem, const Kernels& kernels);
+// In how many bf16 numbers that holds a query times the scales of its channels: all bits of the product, or those of fp32.
+int code_query_parts(const Problem& problem);
+
+// How prefill's products take the problem.
+inline const OperandForm& prefill_form(const Problem& p, const Kernels& kernels) {
+    if (prefills_codes(p, kernels)) return kernels.code_form[static_cast<int>(p.dtype)];
+    return kernels.form[static_cast<int>(product_dtype(p))];
+}
 
 class Arena {
 public:

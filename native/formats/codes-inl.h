@@ -68,7 +68,11 @@ inline vf to_float(vu small) { return __builtin_convertvector(reinterpret_cast<v
 inline vu bits_of(vf v) { return reinterpret_cast<vu>(v); }
 
 inline vf widen(I8, vb v) {
+#if defined(__AVX512F__)
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(reinterpret_cast<__m128i>(v)));
+#else
     return __builtin_convertvector(reinterpret_cast<vi>(widen_bits(v) << 24) >> 24, vf);
+#endif
 }
 
 inline vf widen(I4, vb v) {

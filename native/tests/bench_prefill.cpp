@@ -35,6 +35,9 @@ struct Case {
     enum Mask { open, causal, window, causal_tensor, tree } mask = open;
     enum Adds { nothing, bias, shared_bias, sink, rope } adds = nothing;
     Dtype dtype = Dtype::bf16;
+    Dtype kv_dtype = dtype;
+    // Of a stored kv_dtype; those of channels are of the query's type, as products have them, others fp32.
+    enum Scales { tensor, channel, token } key_scales = tensor, value_scales = tensor;
 };
 
 constexpr int64_t kWindow = 512;
@@ -60,11 +63,29 @@ Codes numbers(int64_t n, Dtype dtype) {
     return x;
 }
 
+// About 1 in the end.
+Large<float> scales(int64_t n, Dtype dtype) {
+    Large<float> x(static_cast<size_t>(n));
+    const float size = dtype == Dtype::i8 ? 0.01f : dtype == Dtype::i4 ? 0.2f : 1.0f;
+    for (size_t i = 0; i < x.size(); i++) x[i] = size * (1.0f + static_cast<float>(i * 2654435761u % 64) / 64);
+    return x;
+}
+
+// `n` elements of any kind of at most 16 bits. All stored codes are numbers near 1, but for NaN, of which these have none.
+Codes stored(int64_t n, Dtype dtype) {
+    Codes x = numbers(n, Dtype::bf16);
+    if (dtype == Dtype::f8_e4m3) {
+        for (uint16_t& v : x) v = static_cast<uint16_t>((v & 0x8f8f) | 0x3030);
+    }
+    return x;
+}
+
 class Bench {
 public:
     explicit Bench(const Case& c) : case_(c) {
         Problem p;
-        p.dtype = p.kv_dtype = p.out_dtype = c.dtype;
+        p.dtype = p.out_dtype = c.dtype;
+        p.kv_dtype = c.kv_dtype;
         p.heads = c.heads;
         p.kv_heads = c.kv_heads;
         p.dim = p.dim_v = c.dim;
@@ -129,8 +150,20 @@ public:
         }
         query_ = numbers(q * c.heads * c.dim, c.dtype);
         out_ = Codes(query_.size());
-        key_ = numbers(kv * c.kv_heads * c.dim, c.dtype);
-        value_ = numbers(kv * c.kv_heads * c.dim, c.dtype);
+        const int64_t stored_numbers = kv * c.kv_heads * c.dim;
+        const bool is_stored = c.kv_dtype != c.dtype;
+        key_ = is_stored ? stored(stored_numbers, c.kv_dtype) : numbers(stored_numbers, c.dtype);
+        value_ = is_stored ? stored(stored_numbers, c.kv_dtype) : numbers(stored_numbers, c.dtype);
+        scale_ = scales(kv * c.dim, c.kv_dtype);
+        for (int32_t d = 0; d < c.dim; d++) {
+            const float x = scale_[static_cast<size_t>(d)];
+            narrow_scale_.push_back(c.dtype == Dtype::f16 ? acl_attn::formats::encode_f16(x)
+                                                          : acl_attn::formats::encode_bf16(x));
+        }
+        if (is_stored) {
+            operands_.key_scale = add_scales(p.key_dequant, c.key_scales);
+            operands_.value_scale = add_scales(p.value_dequant, c.value_scales);
+        }
         query_rope_ = numbers(q * c.heads * kRope, c.dtype);
         key_rope_ = numbers(kv * c.kv_heads * kRope, c.dtype);
         bias_ = numbers(bias_numbers, c.dtype);
@@ -171,10 +204,22 @@ public:
 private:
     static constexpr int32_t kRope = 64;
 
+    const void* add_scales(Dequant& dequant, Case::Scales kind) const {
+        dequant.has_scale = true;
+        dequant.layout.group = kind == Case::channel ? 1 : case_.dim;
+        dequant.layout.group_stride = kind == Case::channel ? 1 : 0;
+        dequant.layout.token_stride = kind == Case::token ? 1 : 0;
+        if (kind != Case::channel) return scale_.data();
+        dequant.layout.dtype = case_.dtype;
+        return narrow_scale_.data();
+    }
+
     const Case case_;
     int64_t seen_ = 0;
     double flops_ = 0;
     Codes query_, out_, key_, value_, query_rope_, key_rope_, bias_, sink_;
+    Large<float> scale_;
+    Codes narrow_scale_;
     Large<uint8_t> mask_;
     const void *keys_ = nullptr, *values_ = nullptr;
     Operands operands_;
@@ -215,6 +260,25 @@ std::vector<Case> cases() {
         {"unequal causal", "plain s2048", 32, 8, 128, {{2048, 2048}, {300, 300}, {77, 77}, {1000, 1000}}, Mask::causal},
         {"fp16 s1024", "", 32, 32, 128, same(1, 1024), Mask::open, Adds::nothing, Dtype::f16},
     };
+    const auto add_stored = [&](const char* name, const char* own, std::vector<Lengths> lengths, Dtype dtype,
+                                Case::Scales keys, Case::Scales values, Dtype query = Dtype::bf16) {
+        const bool is_chunk = lengths[0].q < lengths[0].kv;
+        all.push_back({name, own, 32, is_chunk ? 8 : 32, 128, lengths, is_chunk ? Mask::causal : Mask::open,
+                       Adds::nothing, query, dtype, keys, values});
+    };
+    const char* chunk = "chunk q512 kv8192 32:8";
+    all.push_back({"s1024", "", 32, 32, 128, same(1, 1024)});
+    add_stored("i8 tensor s1024", "s1024", same(1, 1024), Dtype::i8, Case::tensor, Case::tensor);
+    add_stored("i8 channel s1024", "s1024", same(1, 1024), Dtype::i8, Case::channel, Case::channel);
+    add_stored("i8 token s1024", "s1024", same(1, 1024), Dtype::i8, Case::token, Case::token);
+    add_stored("i8 tensor chunk", chunk, {{512, 8192}}, Dtype::i8, Case::tensor, Case::tensor);
+    add_stored("i8 channel chunk", chunk, {{512, 8192}}, Dtype::i8, Case::channel, Case::channel);
+    add_stored("i8 token chunk", chunk, {{512, 8192}}, Dtype::i8, Case::token, Case::token);
+    add_stored("e4m3 tensor chunk", chunk, {{512, 8192}}, Dtype::f8_e4m3, Case::tensor, Case::tensor);
+    add_stored("e4m3 token chunk", chunk, {{512, 8192}}, Dtype::f8_e4m3, Case::token, Case::token);
+    add_stored("i8 channel q64", "chunk q64 kv8192 32:8", {{64, 8192}}, Dtype::i8, Case::channel, Case::token);
+    add_stored("i8 token q64", "chunk q64 kv8192 32:8", {{64, 8192}}, Dtype::i8, Case::token, Case::token);
+    add_stored("i8 token fp16 s1024", "fp16 s1024", same(1, 1024), Dtype::i8, Case::token, Case::token, Dtype::f16);
     return all;
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests of the compute engine: they link its objects directly, because the shared library exports none of it.
-foreach(test correctness determinism features float4 full_quant hostile primitives sparse sparse_determinism threads)
+foreach(test codes correctness determinism features float4 full_quant hostile primitives sparse sparse_determinism
+        threads)
   add_executable(engine_${test} ${CMAKE_CURRENT_LIST_DIR}/engine_${test}.cpp)
   target_link_libraries(engine_${test} PRIVATE acl_attn_engine)
   if(test STREQUAL "threads" AND CMAKE_CROSSCOMPILING)
