@@ -105,8 +105,9 @@ private:
 
     void load_query(int r) {
         uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
-        __builtin_memset(to, 0, sizeof(float) * ldq_);
-        if (owner().has_row(r)) copy_query(b_, 0, owner().row(r), to);
+        const bool is_row = owner().has_row(r);
+        if (is_row) copy_query(b_, 0, owner().row(r), to);
+        for (int d = is_row ? b_.dim : 0; d < 2 * ldq_; d++) to[d] = 0;
         if constexpr (Operand::kParts > 1) {
             uint16_t* rest = reinterpret_cast<uint16_t*>(s_.query + query_part() + r * ldq_);
             for (int d = 0; d < 2 * ldq_; d += kLanes) {
@@ -144,6 +145,7 @@ private:
         logits_.enter(unit, unit.view);
         const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, query_part()};
         const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
+        int taken = unit.begin;
         for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
             const AmxFactor keys = {panels_.key_panel((c - panels_.column(0)) / kAmxColumns), panel_size,
                                     panels_.key_part_size()};
@@ -153,16 +155,18 @@ private:
                 amx_scores<Operand, 1, 2>(query, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             }
             // One step late: what a product stores arrives in memory after the next one has begun.
-            if (panels_.finite && c > unit.begin) logits_.take(c - Logits::kColumns);
+            if (!panels_.finite || c - taken < Logits::kColumns) continue;
+            logits_.take(taken, c);
+            taken = c;
         }
-        if (panels_.finite) logits_.take(unit.end - Logits::kColumns);
+        if (panels_.finite) logits_.take(taken, unit.end);
     }
 
     // What the softmax needs before its steps.
     void prepare(const Unit& unit) {
         if (!panels_.finite) {
             add_specials(unit);
-            for (int c = unit.begin; c < unit.end; c += Logits::kColumns) logits_.take(c);
+            logits_.take(unit.begin, unit.end);
         }
         weights_.enter(unit, has_factor() ? kLog2E : b_.scale * kLog2E, logits_.tops());
         if (panels_.exceptional || any_aside_) prepare_aside(unit);
@@ -174,29 +178,32 @@ private:
     // What a unit's rows add and see; null: nothing, and all its columns.
     const AmxLogitRows* describe(Unit& unit, int index) {
         AmxLogitRows& view = view_[index % 2];
-        view.adds = has_factor();
+        const bool has_slopes = b_.bias.kind != BiasKind::none && b_.bias.kind != BiasKind::tensor;
+        view.adds = has_slopes ? AmxLogitRows::slopes : has_factor() ? AmxLogitRows::numbers : AmxLogitRows::nothing;
         view.masks = owner().is_masked(unit.group) || (unit.groups == 2 && owner().is_masked(unit.group + 1));
         const bool cuts = owner().seen(last_row(unit)).begin > panels_.key + unit.begin ||
                           owner().seen(unit.row).end < panels_.key + unit.end;
-        unit.view = view.adds || view.masks || cuts ? &view : nullptr;
+        unit.view = view.adds != AmxLogitRows::nothing || view.masks || cuts ? &view : nullptr;
         if (unit.view == nullptr) return nullptr;
         view.factor = b_.scale;
         view.all_begin = unit.begin;
         view.all_end = unit.end;
         for (int i = 0; i < unit.rows; i++) {
-            view.begin[i] = unit.begin;
-            view.end[i] = unit.end;
-            view.bias[i] = RowBias(reinterpret_cast<const uint16_t*>(s_.zeros));
-            view.mask[i] = reinterpret_cast<const uint8_t*>(s_.zeros);
-            if (!owner().has_row(unit.row + i)) continue;
+            const bool is_row = owner().has_row(unit.row + i);
             const int64_t row = owner().row(unit.row + i);
-            const TileColumns columns = columns_of(owner().seen(unit.row + i), panels_.key, unit.begin, unit.end);
+            TileColumns columns = {unit.begin, unit.end};
+            if (is_row) columns = columns_of(owner().seen(unit.row + i), panels_.key, unit.begin, unit.end);
             view.begin[i] = columns.begin;
             view.end[i] = columns.end;
-            if (view.begin[i] > view.all_begin) view.all_begin = view.begin[i];
-            if (view.end[i] < view.all_end) view.all_end = view.end[i];
-            if (b_.bias.kind != BiasKind::none) view.bias[i] = RowBias(b_, 0, row, panels_.key);
-            if (view.masks) view.mask[i] = mask_row(b_, row) + panels_.key;
+            if (columns.begin > view.all_begin) view.all_begin = columns.begin;
+            if (columns.end < view.all_end) view.all_end = columns.end;
+            if (view.adds != AmxLogitRows::nothing) {
+                view.bias[i] = is_row && b_.bias.kind != BiasKind::none
+                                   ? RowBias(b_, 0, row, panels_.key)
+                                   : RowBias(reinterpret_cast<const uint16_t*>(s_.zeros));
+            }
+            if (!view.masks) continue;
+            view.mask[i] = is_row ? mask_row(b_, row) + panels_.key : reinterpret_cast<const uint8_t*>(s_.zeros);
         }
         view.columns = unit.seen;
         view.rows = unit.rows;
@@ -213,9 +220,9 @@ private:
             if (has_bias) biases[i] = view->bias[i].numbers + view->columns.begin;
             if (view->masks) masks[i] = view->mask[i] + view->columns.begin;
         }
-        const int64_t bytes = columns * static_cast<int64_t>(sizeof(uint16_t));
-        Ahead ahead = has_bias ? Ahead(biases, bytes, view->masks ? masks : nullptr, columns, 0, view->rows)
-                               : Ahead(masks, view->masks ? columns : 0, nullptr, 0, 0, view->rows);
+        Ahead ahead;
+        if (has_bias) ahead.add(biases, view->rows, columns * static_cast<int64_t>(sizeof(uint16_t)));
+        if (view->masks) ahead.add(masks, view->rows, columns);
         ahead.spread(calls);
         return ahead;
     }
