@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings the next tile's rows close, a few cache lines at a time between products, so that packing does not wait for
-// memory. Evenly: more requests at once than the core can keep open would stall the products.
+// Brings rows close that will be needed, a few cache lines at a time between products, so that nobody waits for memory.
+// Evenly: more requests at once than the core can keep open would stall the products.
 #pragma once
 
 #include "engine/simd-inl.h"
@@ -10,44 +10,69 @@
 namespace acl_attn::engine {
 namespace {
 
+// Rows in up to kParts parts, one part after another.
 class Ahead {
 public:
-    Ahead() = default;
-    // Rows [begin, end) of two arrays of addresses, and how many bytes of each. `values` may be null.
-    Ahead(const void* const* keys, int64_t key_bytes, const void* const* values, int64_t value_bytes, int begin,
-          int end)
-        : rows_(keys + begin), values_(values == nullptr ? nullptr : values + begin), count_(end - begin),
-          values_count_(values == nullptr ? 0 : count_), bytes_(key_bytes), value_bytes_(value_bytes) {}
+    // `count` rows of so many bytes, at addresses that must stay where they are.
+    void add(const void* const* rows, int count, int64_t bytes) {
+        if (count > 0 && bytes > 0) parts_[parts_count_++] = {rows, nullptr, count, 0, 0, count, bytes};
+    }
+    // Rows of `tokens` tokens' heads.
+    void add(const void* first, int64_t token_stride, int tokens, int64_t head_stride, int heads, int64_t bytes) {
+        if (tokens == 0) return;
+        if (head_stride == bytes) bytes *= heads, heads = 1;
+        parts_[parts_count_++] = {nullptr, static_cast<const char*>(first), tokens, token_stride, head_stride,
+                                  tokens * heads, bytes};
+    }
 
     // About how often advance() will be called.
     void spread(int calls) {
-        const int64_t lines = lines_of(bytes_) * count_ + lines_of(value_bytes_) * values_count_;
+        int64_t lines = 0;
+        for (int p = 0; p < parts_count_; p++) lines += (parts_[p].bytes + kLine - 1) / kLine * parts_[p].count;
         lines_ = static_cast<int>((lines + calls - 1) / (calls > 0 ? calls : 1));
+        enter();
     }
 
     __attribute__((always_inline)) void advance() {
-        for (int n = lines_; n > 0 && row_ < count_; n--) {
-            prefetch_to_l2(static_cast<const char*>(rows_[row_]) + byte_);
+        for (int n = lines_; n > 0 && part_ < parts_count_; n--) {
+            prefetch_to_l2(address_ + byte_);
             byte_ += kLine;
             if (byte_ < bytes_) continue;
             byte_ = 0;
-            if (++row_ < count_ || values_count_ == 0) continue;
-            rows_ = values_;  // now the other array
-            row_ = values_count_ = 0;
-            bytes_ = value_bytes_;
+            if (++row_ == parts_[part_].count) part_++, row_ = 0;
+            enter();
         }
     }
 
 private:
+    static constexpr int kParts = 4;
     static constexpr int64_t kLine = 64;
-    static int64_t lines_of(int64_t bytes) { return (bytes + kLine - 1) / kLine; }
 
-    const void* const* rows_ = nullptr;
-    const void* const* values_ = nullptr;
-    int count_ = 0, values_count_ = 0;
-    int64_t bytes_ = 0, value_bytes_ = 0;
-    int row_ = 0, lines_ = 0;
-    int64_t byte_ = 0;
+    struct Part {
+        const void* const* rows;  // null: they are `tokens` x heads
+        const char* first;
+        int tokens;
+        int64_t token_stride, head_stride;
+        int count;
+        int64_t bytes;
+
+        const char* row(int i) const {
+            if (rows != nullptr) return static_cast<const char*>(rows[i]);
+            return first + i % tokens * token_stride + i / tokens * head_stride;
+        }
+    };
+
+    void enter() {
+        if (part_ == parts_count_) return;
+        address_ = parts_[part_].row(row_);
+        bytes_ = parts_[part_].bytes;
+    }
+
+    Part parts_[kParts];
+    int parts_count_ = 0;
+    int part_ = 0, row_ = 0, lines_ = 0;
+    const char* address_ = nullptr;
+    int64_t byte_ = 0, bytes_ = 0;
 };
 
 }  // namespace

@@ -15,8 +15,9 @@ namespace {
 
 // What the rows of a unit add to their scores, and which they see.
 struct AmxLogitRows {
-    bool adds, masks;        // biases, or only a factor; a mask hides some
-    bool is_biased;
+    // After scores are scaled, if anything is.
+    enum Adds { unscaled, nothing, numbers, slopes } adds;
+    bool masks;              // a mask hides some
     int rows;
     TileColumns columns;     // that some row sees
     int all_begin, all_end;  // that all see but for the mask
@@ -31,7 +32,7 @@ struct AmxLogitRows {
 template <class T>
 class AmxLogits {
 public:
-    static constexpr int kColumns = 2 * kAmxColumns;  // at a time
+    static constexpr int kColumns = 4 * kAmxColumns;  // worth a call
 
     // Begins a unit.
     void enter(const AmxUnit& unit, const AmxLogitRows* rows) {
@@ -40,48 +41,66 @@ public:
         for (int r = 0; r < unit.rows; r++) store(tops_[r], splat(-kInfinity));
     }
 
-    // The next columns.
-    void take(int column) {
-        if (rows_ == nullptr) return take<false, false, false>(column);
-        const bool cuts = column < rows_->all_begin || column + kColumns > rows_->all_end;
-        if (rows_->adds) {
-            if (rows_->masks) return cuts ? take<true, true, true>(column) : take<true, true, false>(column);
-            return cuts ? take<true, false, true>(column) : take<true, false, false>(column);
+    // Columns [column, end), the next ones; multiples of kAmxDepth.
+    void take(int column, int end) {
+        if (rows_ == nullptr) return take<AmxLogitRows::unscaled, false, false>(column, end);
+        const bool cuts = column < rows_->all_begin || end > rows_->all_end;
+        if (cuts && column + kAmxDepth < end) {  // only some of them
+            take(column, column + kAmxDepth);
+            return take(column + kAmxDepth, end);
         }
-        if (rows_->masks) return cuts ? take<false, true, true>(column) : take<false, true, false>(column);
-        return cuts ? take<false, false, true>(column) : take<false, false, false>(column);
+        switch (rows_->adds) {
+            case AmxLogitRows::unscaled: return take<AmxLogitRows::unscaled>(column, end, cuts);
+            case AmxLogitRows::nothing: return take<AmxLogitRows::nothing>(column, end, cuts);
+            case AmxLogitRows::numbers: return take<AmxLogitRows::numbers>(column, end, cuts);
+            case AmxLogitRows::slopes: return take<AmxLogitRows::slopes>(column, end, cuts);
+        }
     }
 
     // The largest of each row, by lanes.
     const float (*tops() const)[kLanes] { return tops_; }
 
 private:
-    template <bool kAdds, bool kMasks, bool kCuts>
-    __attribute__((noinline)) void take(int column) {
-        vf factors[kColumns / kLanes] = {};
-        for (int i = 0; kAdds && i < kColumns / kLanes; i++) {
-            factors[i] = rows_->factors == nullptr ? splat(rows_->factor)
-                                                   : load<vf>(rows_->factors + column + i * kLanes);
+    using Adds = AmxLogitRows::Adds;
+
+    template <Adds kAdds>
+    void take(int column, int end, bool cuts) {
+        if (rows_->masks) return cuts ? take<kAdds, true, true>(column, end) : take<kAdds, true, false>(column, end);
+        return cuts ? take<kAdds, false, true>(column, end) : take<kAdds, false, false>(column, end);
+    }
+
+    template <Adds kAdds, bool kMasks, bool kCuts>
+    __attribute__((noinline)) void take(int column, int stop) {
+        constexpr bool kScales = kAdds != AmxLogitRows::unscaled;
+        constexpr bool kBiases = kScales && kAdds != AmxLogitRows::nothing;
+        vf factors[kTileKeys / kLanes];
+        for (int c = column; kScales && c < stop; c += kLanes) {
+            factors[(c - column) / kLanes] = rows_->factors == nullptr ? splat(rows_->factor)
+                                                                       : load<vf>(rows_->factors + c);
         }
         for (int r = 0; r < unit_.rows; r++) {
             float* scores = unit_.scores + r * kScoreStride;
             vf top = load<vf>(tops_[r]);
-            for (int c = column; c < column + kColumns; c += kLanes) {
+            // Copies, which stores cannot change.
+            const RowBias bias = kBiases ? rows_->bias[r] : RowBias();
+            const uint8_t* mask = kMasks ? rows_->mask[r] : nullptr;
+            const int row_begin = kCuts ? rows_->begin[r] : 0, row_end = kCuts ? rows_->end[r] : 0;
+            for (int c = column; c < stop; c += kLanes) {
                 vf x = load<vf>(scores + c);
-                const int begin = kCuts ? rows_->begin[r] : c, end = kCuts ? rows_->end[r] : c + kLanes;
-                if constexpr (kAdds) {
-                    const vf factor = factors[(c - column) / kLanes];
-                    x = rows_->is_biased ? fma(x, factor, rows_->bias[r].template at<T>(c, begin, end)) : x * factor;
-                }
+                const int begin = kCuts ? row_begin : c, end = kCuts ? row_end : c + kLanes;
+                const vf factor = kScales ? factors[(c - column) / kLanes] : vf{};
+                if constexpr (kAdds == AmxLogitRows::nothing) x = x * factor;
+                if constexpr (kAdds == AmxLogitRows::numbers) x = fma(x, factor, bias.number_at<T>(c, begin, end));
+                if constexpr (kAdds == AmxLogitRows::slopes) x = fma(x, factor, bias.slope_at(c));
                 if constexpr (kMasks) {
-                    const vb hidden = load_between<vb>(rows_->mask[r], c, begin, end);
+                    const vb hidden = load_between<vb>(mask, c, begin, end);
                     x = select(extend(hidden) == 0, x, splat(-kInfinity));
                 }
                 if constexpr (kCuts) {
                     const vi key = lane_index() + c;
                     x = select((key >= begin) & (key < end), x, splat(-kInfinity));
                 }
-                if constexpr (kAdds || kMasks || kCuts) store(scores + c, x);
+                if constexpr (kScales || kMasks || kCuts) store(scores + c, x);
                 top = max_number(x, top);
             }
             store(tops_[r], top);

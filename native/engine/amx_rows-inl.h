@@ -130,6 +130,7 @@ private:
         const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, this->query_part_size()};
         const int parts = this->query_parts();
         const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
+        int taken = unit.begin;
         for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
             const AmxFactor keys = {panels_.key_panel((c - panels_.column(0)) / kAmxColumns), panel_size,
                                     panels_.key_part_size()};
@@ -139,16 +140,18 @@ private:
                 amx_scores<Operand, 1, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
             }
             // One step late: what a product stores arrives in memory after the next one has begun.
-            if (panels_.finite && c > unit.begin) logits_.take(c - Logits::kColumns);
+            if (!panels_.finite || c - taken < Logits::kColumns) continue;
+            logits_.take(taken, c);
+            taken = c;
         }
-        if (panels_.finite) logits_.take(unit.end - Logits::kColumns);
+        if (panels_.finite) logits_.take(taken, unit.end);
     }
 
     // What the softmax needs before its steps.
     void prepare(const Unit& unit) {
         if (!panels_.finite) {
             add_specials(unit);
-            for (int c = unit.begin; c < unit.end; c += Logits::kColumns) logits_.take(c);
+            logits_.take(unit.begin, unit.end);
         }
         weights_.enter(unit, has_factor() ? kLog2E : this->scale() * kLog2E, this->value_scales(), logits_.tops());
         if (panels_.exceptional || any_aside_) prepare_aside(unit);
@@ -162,31 +165,35 @@ private:
     // What a unit's rows add and see; null: nothing, and all its columns.
     const AmxLogitRows* describe(Unit& unit, int index) {
         AmxLogitRows& view = view_[index % 2];
-        view.adds = has_factor();
-        view.is_biased = b_.bias.kind != BiasKind::none;
+        const bool has_slopes = b_.bias.kind != BiasKind::none && b_.bias.kind != BiasKind::tensor;
+        view.adds = has_slopes                         ? AmxLogitRows::slopes
+                    : b_.bias.kind != BiasKind::none ? AmxLogitRows::numbers
+                    : has_factor()                     ? AmxLogitRows::nothing
+                                                       : AmxLogitRows::unscaled;
         view.masks = owner().is_masked(unit.group) || (unit.groups == 2 && owner().is_masked(unit.group + 1));
         const bool cuts = owner().seen(last_row(unit)).begin > panels_.key + unit.begin ||
                           owner().seen(unit.row).end < panels_.key + unit.end;
-        unit.view = view.adds || view.masks || cuts ? &view : nullptr;
+        unit.view = view.adds != AmxLogitRows::unscaled || view.masks || cuts ? &view : nullptr;
         if (unit.view == nullptr) return nullptr;
         view.factor = this->scale();
         view.factors = this->key_scales();
         view.all_begin = unit.begin;
         view.all_end = unit.end;
         for (int i = 0; i < unit.rows; i++) {
-            view.begin[i] = unit.begin;
-            view.end[i] = unit.end;
-            view.bias[i] = RowBias(reinterpret_cast<const uint16_t*>(s_.zeros));
-            view.mask[i] = reinterpret_cast<const uint8_t*>(s_.zeros);
-            if (!owner().has_row(unit.row + i)) continue;
+            const bool is_row = owner().has_row(unit.row + i);
             const int64_t row = owner().row(unit.row + i);
-            const TileColumns columns = columns_of(owner().seen(unit.row + i), panels_.key, unit.begin, unit.end);
+            TileColumns columns = {unit.begin, unit.end};
+            if (is_row) columns = columns_of(owner().seen(unit.row + i), panels_.key, unit.begin, unit.end);
             view.begin[i] = columns.begin;
             view.end[i] = columns.end;
-            if (view.begin[i] > view.all_begin) view.all_begin = view.begin[i];
-            if (view.end[i] < view.all_end) view.all_end = view.end[i];
-            if (b_.bias.kind != BiasKind::none) view.bias[i] = RowBias(b_, 0, row, panels_.key);
-            if (view.masks) view.mask[i] = mask_row(b_, row) + panels_.key;
+            if (columns.begin > view.all_begin) view.all_begin = columns.begin;
+            if (columns.end < view.all_end) view.all_end = columns.end;
+            if (b_.bias.kind != BiasKind::none) {
+                view.bias[i] = is_row ? RowBias(b_, 0, row, panels_.key)
+                                      : RowBias(reinterpret_cast<const uint16_t*>(s_.zeros));
+            }
+            if (!view.masks) continue;
+            view.mask[i] = is_row ? mask_row(b_, row) + panels_.key : reinterpret_cast<const uint8_t*>(s_.zeros);
         }
         view.columns = unit.seen;
         view.rows = unit.rows;
@@ -203,9 +210,9 @@ private:
             if (has_bias) biases[i] = view->bias[i].numbers + view->columns.begin;
             if (view->masks) masks[i] = view->mask[i] + view->columns.begin;
         }
-        const int64_t bytes = columns * static_cast<int64_t>(sizeof(uint16_t));
-        Ahead ahead = has_bias ? Ahead(biases, bytes, view->masks ? masks : nullptr, columns, 0, view->rows)
-                               : Ahead(masks, view->masks ? columns : 0, nullptr, 0, 0, view->rows);
+        Ahead ahead;
+        if (has_bias) ahead.add(biases, view->rows, columns * static_cast<int64_t>(sizeof(uint16_t)));
+        if (view->masks) ahead.add(masks, view->rows, columns);
         ahead.spread(calls);
         return ahead;
     }

@@ -55,9 +55,14 @@ public:
 
     // About how often advance() will be called.
     void spread(int calls) {
+        const auto steps = [&](int columns) {
+            return unit_.rows / 2 * ((unit_.end - unit_.begin + columns - 1) / columns);
+        };
         calls_ = calls;
         credit_ = 0;
-        steps_ = unit_.rows / 2 * ((unit_.end - unit_.begin + kStep - 1) / kStep);
+        // Where there are few calls, the softmax takes longer than the products: fewer steps cost less.
+        step_ = 4 * calls < 3 * steps(kStep) ? 2 * kStep : kStep;
+        steps_ = steps(step_);
     }
 
     __attribute__((always_inline)) void advance() {
@@ -120,7 +125,7 @@ private:
     }
 
     void step() {
-        const int end = unit_.end < column_ + kStep ? unit_.end : column_ + kStep;
+        const int end = unit_.end < column_ + step_ ? unit_.end : column_ + step_;
         if (Operand::kTakesCodes && values_ != nullptr) {
             is_scaled_ ? weigh<true, Operand::kTakesCodes>(end) : weigh<false, Operand::kTakesCodes>(end);
         } else {
@@ -152,6 +157,7 @@ private:
     const float* values_ = nullptr;
     bool is_scaled_ = false;
     int row_ = 0, column_ = 0;             // of the next step
+    int step_ = kStep;                     // its columns
     int calls_ = 1, credit_ = 0, steps_ = 0;
     alignas(64) float row_factor_[kAmxUnitRows], reference_[kAmxUnitRows];
     alignas(64) float sum_rescale_[kAmxUnitRows];  // row_rescale without a change of headroom

@@ -50,7 +50,11 @@ struct RowBias {
     // Of columns [c, c + kLanes); a tensor's numbers outside [begin, end) unread and 0.
     template <class T>
     vf at(int c, int begin, int end) const {
-        if (numbers != nullptr) return widen(T{}, load_between<vh>(numbers, c, begin, end));
+        return numbers != nullptr ? number_at<T>(c, begin, end) : slope_at(c);
+    }
+    template <class T>
+    vf number_at(int c, int begin, int end) const { return widen(T{}, load_between<vh>(numbers, c, begin, end)); }
+    vf slope_at(int c) const {
         const vf signed_distance = __builtin_convertvector(lane_index() + (start + c), vf);
         const vf distance = as_float(as_int(signed_distance) & 0x7fffffff);
         return -(splat(slope) * (is_root ? square_root(distance) : distance));

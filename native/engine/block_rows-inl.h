@@ -126,11 +126,15 @@ protected:
     void load_query_parts(int r) {
         const int parts = query_parts();
         uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
+        if (parts == 1 && owner().has_row(r)) {
+            copy_query(b_, 0, owner().row(r), to);
+            for (int d = b_.dim; d < 2 * ldq_; d++) to[d] = 0;
+            return;
+        }
         for (int part = 0; part < parts; part++) {
             __builtin_memset(to + 2 * part * query_part_size(), 0, sizeof(float) * ldq_);
         }
         if (!owner().has_row(r)) return;
-        if (parts == 1) return copy_query(b_, 0, owner().row(r), to);
         alignas(64) float query[kMaxDim];
         widen_query(b_, 0, owner().row(r), query);
         if constexpr (kTakesCodes) owner().scales().scale_query(query);

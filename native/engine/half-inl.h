@@ -31,21 +31,25 @@ struct F32 {
 
 inline vf widen(BF16, vh v) { return reinterpret_cast<vf>(extend(v) << 16); }
 
+#if defined(__AVX512BF16__)
+// To bf16 where subnormals may become 0.
+inline vh narrow_normal(vf v) { return reinterpret_cast<vh>(_mm512_cvtneps_pbh(v)); }
+#endif
+
 inline vh narrow(BF16, vf v) {
+#if defined(__AVX512BF16__)
+    constexpr int kSubnormal = 0x20;
+    if (_mm512_fpclass_ps_mask(v, kSubnormal) == 0) return narrow_normal(v);
+#endif
     const vu bits = reinterpret_cast<vu>(v);
     const vu rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     const vu quiet = (bits >> 16) | 0x40u;
     return truncate((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-// To bf16 where subnormals may become 0.
-inline vh narrow_normal(vf v) {
-#if defined(__AVX512BF16__)
-    return reinterpret_cast<vh>(_mm512_cvtneps_pbh(v));
-#else
-    return narrow(BF16{}, v);
+#if !defined(__AVX512BF16__)
+inline vh narrow_normal(vf v) { return narrow(BF16{}, v); }
 #endif
-}
 
 #if defined(__AVX512F__)
 inline vf widen(F16, vh v) { return _mm512_cvtph_ps(reinterpret_cast<__m256i>(v)); }

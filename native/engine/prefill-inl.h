@@ -145,17 +145,22 @@ private:
         }
     };
 
+    // Among `count` codes, a multiple of kLanes.
+    static bool any_extreme(const uint16_t* codes, int count) {
+        ExtremeCodes<vw> whole;
+        ExtremeCodes<vh> rest;
+        int i = 0;
+        for (; i + 2 * kLanes <= count; i += 2 * kLanes) whole.add(load<vw>(codes + i));
+        if (i < count) rest.add(load<vh>(codes + i));
+        return any(reinterpret_cast<vi>(whole.found())) || any(reinterpret_cast<vi>(extend(rest.found())));
+    }
+
     void find_extreme_rows() {
-        const int count = 2 * this->ldq_, whole = round_down(count, 2 * kLanes);
+        const uint16_t* queries = reinterpret_cast<const uint16_t*>(s_.query);
+        const int count = 2 * this->ldq_;
+        if (!any_extreme(queries, rows_ * count)) return;
         for (int r = 0; r < rows_; r++) {
-            const uint16_t* query = reinterpret_cast<const uint16_t*>(s_.query + r * this->ldq_);
-            ExtremeCodes<vw> codes;
-            ExtremeCodes<vh> rest;
-            for (int d = 0; d < whole; d += 2 * kLanes) codes.add(load<vw>(query + d));
-            if (whole < count) rest.add(load<vh>(query + whole));
-            if (any(reinterpret_cast<vi>(codes.found())) || any(reinterpret_cast<vi>(extend(rest.found())))) {
-                mark_extreme(r);
-            }
+            if (any_extreme(queries + r * count, count)) mark_extreme(r);
         }
     }
 

@@ -127,13 +127,18 @@ inline void widen_query(const RowBlock& block, int kv_head, int64_t row, float* 
     }
 }
 
+// In vectors: calls of a library function for each row take longer than the copies.
+inline void copy_channels(const uint16_t* from, int count, uint16_t* to) {
+    int d = 0;
+    for (; d + 2 * kLanes <= count; d += 2 * kLanes) store(to + d, load<vw>(from + d));
+    for (; d < count; d += kLanes) store_part(to + d, load_part<vh>(from + d, count - d), count - d);
+}
+
 // The same as it is.
 inline void copy_query(const RowBlock& block, int kv_head, int64_t row, uint16_t* to) {
     const int own = block.dim - block.rope_dim;
-    __builtin_memcpy(to, query_row(block, kv_head, row), sizeof(uint16_t) * static_cast<size_t>(own));
-    if (block.rope_dim == 0) return;
-    __builtin_memcpy(to + own, query_rope_row(block, kv_head, row),
-                     sizeof(uint16_t) * static_cast<size_t>(block.rope_dim));
+    copy_channels(query_row(block, kv_head, row), own, to);
+    if (block.rope_dim > 0) copy_channels(query_rope_row(block, kv_head, row), block.rope_dim, to + own);
 }
 
 }  // namespace

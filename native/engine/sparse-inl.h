@@ -111,7 +111,7 @@ private:
             Ahead ahead;
             if (upcoming != nullptr) {
                 const int64_t bytes = sb_.packed ? formats::kPackedRow.used : 2 * b_.dim;
-                ahead = {upcoming->rows, bytes, nullptr, 0, upcoming->begin, upcoming->end};
+                ahead.add(upcoming->rows + upcoming->begin, upcoming->end - upcoming->begin, bytes);
             }
             this->visit(first, last, ahead);
         }

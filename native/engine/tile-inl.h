@@ -43,14 +43,23 @@ public:
         Panels<T, Operand>::pack(keys, values);
     }
 
-    // Finds the rows of the next tile, or of the first one of the thread's next block.
+    // Finds the rows of the next tile, or of the first one of the thread's next block. With its last tiles a block also
+    // asks for what comes between the two: its results, for which stores wait, too, and the next queries.
     Ahead ahead() const {
+        Ahead ahead;
         const int64_t next = key + kTileKeys;
-        if (next < span_.end) return ahead(b_, span_, next);
-        if (b_.upcoming == nullptr) return {};
-        const Interval span = visible_keys(*b_.upcoming, b_.upcoming->row_begin, b_.upcoming->row_end);
-        if (span.empty()) return {};
-        return ahead(*b_.upcoming, span, span.begin / kTileKeys * kTileKeys);
+        if (next < span_.end) add_tile(b_, span_, next, ahead);
+        const int64_t last = (span_.end - 1) / kTileKeys;
+        const int64_t tiles = smaller(last - span_.begin / kTileKeys + 1, kRowTiles);
+        const Share share = {static_cast<int>(key / kTileKeys - last + tiles - 1), static_cast<int>(tiles)};
+        if (share.index >= 0) add_results(share, ahead);
+        if (b_.upcoming == nullptr) return ahead;
+        const RowBlock& block = *b_.upcoming;
+        if (share.index >= 0) add_queries(block, share, ahead);
+        if (next < span_.end) return ahead;
+        const Interval span = visible_keys(block, block.row_begin, block.row_end);
+        if (!span.empty()) add_tile(block, span, span.begin / kTileKeys * kTileKeys, ahead);
+        return ahead;
     }
 
 private:
@@ -69,13 +78,42 @@ private:
     const void** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
 
     // A tile of a block, with addresses where the tile after this one has them.
-    Ahead ahead(const RowBlock& block, Interval span, int64_t tile) const {
+    void add_tile(const RowBlock& block, Interval span, int64_t tile, Ahead& ahead) const {
         const int64_t place = key + kTileKeys;
         locate(block, span, tile, place);
         const KvView &k = block.key, &v = block.value;
-        if (k.chunk < k.dim || v.chunk < v.dim) return {};
-        return {key_rows(place),          bytes_of(k.dtype, k.dim), block.value_is_key ? nullptr : value_rows(place),
-                bytes_of(v.dtype, v.dim), begin_of(span, tile),     end_of(span, tile)};
+        if (k.chunk < k.dim || v.chunk < v.dim) return;
+        const int first = begin_of(span, tile), count = end_of(span, tile) - first;
+        ahead.add(key_rows(place) + first, count, bytes_of(k.dtype, k.dim));
+        if (!block.value_is_key) ahead.add(value_rows(place) + first, count, bytes_of(v.dtype, v.dim));
+    }
+
+    // One of `count` parts of a block's rows.
+    struct Share {
+        int index, count;
+    };
+    static constexpr int kRowTiles = 4;  // that bring rows: requests at once would stall the products
+
+    // What the rows have in a tensor of the query's layout, `bytes` each.
+    static void add_rows(const RowBlock& block, Share share, const void* tensor, int64_t token_stride,
+                         int64_t head_stride, int64_t bytes, Ahead& ahead) {
+        const int64_t first = block.row_begin / block.group, count = (block.row_end - 1) / block.group - first + 1;
+        const int64_t begin = count * share.index / share.count, end = count * (share.index + 1) / share.count;
+        ahead.add(static_cast<const char*>(tensor) + (first + begin) * token_stride, token_stride,
+                  static_cast<int>(end - begin), head_stride, block.group, bytes);
+    }
+
+    static void add_queries(const RowBlock& block, Share share, Ahead& ahead) {
+        const int64_t size = static_cast<int64_t>(sizeof *block.query);
+        add_rows(block, share, block.query, block.query_token_stride * size, block.query_head_stride * size,
+                 (block.dim - block.rope_dim) * size, ahead);
+    }
+
+    void add_results(Share share, Ahead& ahead) const {
+        const RowSink& sink = b_.sink;
+        if (sink.partial_out != nullptr) return;
+        add_rows(b_, share, sink.out, sink.out_token_stride, sink.out_head_stride, bytes_of(sink.out_dtype, b_.dim_v),
+                 ahead);
     }
 
     // Finds a tile's rows; columns outside the span are zeros.
