@@ -43,7 +43,11 @@ public:
           are_moved_(kCodes ? has_cut(block) : block.key_staged || block.value_staged),
           keys_(block, scratch, rows_), values_(block, scratch, rows_),
           key_scales_(block.key_addition.scale, block.prefix_len, block.dim, scratch.key_scales),
-          value_scales_(block.value_addition.scale, block.prefix_len, block.dim_v, scratch.value_scales) {}
+          value_scales_(block.value_addition.scale, block.prefix_len, block.dim_v, scratch.value_scales),
+          key_offsets_(block.key_addition.offset, block.prefix_len, block.dim,
+                       scratch.key_scales + round_up(block.dim, kLanes)),
+          value_offsets_(block.value_addition.offset, block.prefix_len, block.dim_v,
+                         scratch.value_scales + round_up(block.dim_v, kLanes)) {}
 
     void accumulate() {
         for (int h = 0; h < b_.kv_heads; h++) {
@@ -64,7 +68,10 @@ public:
         for (int i = 0; i < b_.kv_heads * rows_; i++) to_memory_order(s_.out + i * ldo_);
         if constexpr (kFolded) fold_value_scales();
     }
-    RowState state(int i) const { return {s_.row_max[i], s_.row_sum[i], s_.row_headroom[i]}; }
+    RowState state(int i) const {
+        const float max = kFolded ? s_.row_max[i] + shift_[i] : s_.row_max[i];
+        return {max, s_.row_sum[i], s_.row_headroom[i]};
+    }
     const float* out(int i) const { return s_.out + i * ldo_; }
     int index(int kv_head, int r) const { return kv_head * rows_ + r; }  // of a row among all heads'
 
@@ -85,7 +92,7 @@ private:
         float* query = s_.query + i * ldq_;
         for (int d = ldq_ - Keys::kElements; d < ldq_; d += kLanes) store(query + d, vf{});
         widen_query(b_, h, b_.row_begin + r, query);
-        if constexpr (kFolded) fold_key_scales(h, query);
+        if constexpr (kFolded) fold_key_scales(h, i, query);
         if constexpr (kCodes) mark_non_finite(query, i);
         if (!keys_.enter(h, r, query)) refused_ |= uint64_t{1} << i;
     }
@@ -97,21 +104,24 @@ private:
         for (int d = 0; d < ldo_; d += Values::kElements) Values::to_own_order(out + d);
     }
 
-    void fold_key_scales(int h, float* query) {
+    void fold_key_scales(int h, int i, float* query) {
         if (key_scales_.of_channels()) key_scales_.scale_channels(h, query);
+        shift_[i] = key_offsets_.dot(h, query) * b_.scale;
     }
 
     void mark_non_finite(const float* query, int i) {
         vi suspect = {};
         for (int d = 0; d < ldq_; d += kLanes) suspect |= is_non_finite(load<vf>(query + d));
+        if constexpr (kFolded) suspect |= is_non_finite(splat(shift_[i]));
         if (any(suspect)) s_.row_headroom[i] = kHugeHeadroom;
     }
 
     void fold_value_scales() {
         if (!value_scales_.of_channels()) return;
         for (int i = 0; i < b_.kv_heads * rows_; i++) {
-            // A row without keys is 0, whatever the scales.
-            if (s_.row_sum[i] != 0.0f) value_scales_.scale_channels(i / rows_, s_.out + i * ldo_);
+            if (s_.row_sum[i] == 0.0f) continue;  // a row without keys is 0, whatever the scales
+            value_offsets_.add(i / rows_, s_.row_sum[i], s_.out + i * ldo_);
+            value_scales_.scale_channels(i / rows_, s_.out + i * ldo_);
         }
     }
 
@@ -333,6 +343,8 @@ private:
     const void** rows_of_values_ = nullptr;  // one head's, where some may have been set aside
     bool exceptional_ = false;           // some value of them was set aside
     Scales key_scales_, value_scales_;
+    std::conditional_t<kFolded, FoldedOffsets, NoScales> key_offsets_, value_offsets_;
+    float shift_[kFolded ? kStreamItemRows : 1];  // what offsets add to all of a row's scores
 };
 
 // The part of a block that is one row of one head.

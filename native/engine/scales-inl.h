@@ -146,5 +146,45 @@ private:
     int head_ = -1;  // whose channels' numbers are held
 };
 
+// Offsets of channels, the same for all tokens, of codes that a product takes as they are: what they add to a row's
+// scores is the same for all keys, and what they add to its sums is so for all probabilities.
+class FoldedOffsets {
+public:
+    // `numbers`: [dim] in whole vectors.
+    FoldedOffsets(const ScaleView& view, int64_t, int dim, float* numbers) : v_(view), dim_(dim), numbers_(numbers) {}
+
+    // Those of a head times x, which is scaled.
+    float dot(int head, const float* x) {
+        if (v_.base == nullptr) return 0.0f;
+        read(head);
+        vf sum = {};
+        for (int d = 0; d < dim_; d += kLanes) {
+            sum = fma(load_part<vf>(x + d, dim_ - d), load_part<vf>(numbers_ + d, dim_ - d), sum);
+        }
+        return reduce_sum(sum);
+    }
+
+    // x[d] += weight * number of the head's channel d.
+    void add(int head, float weight, float* x) {
+        if (v_.base == nullptr) return;
+        read(head);
+        for (int d = 0; d < dim_; d += kLanes) {
+            const int n = dim_ - d;
+            store_part(x + d, fma(load_part<vf>(numbers_ + d, n), splat(weight), load_part<vf>(x + d, n)), n);
+        }
+    }
+
+private:
+    void read(int head) {
+        if (head != head_) read_channels(v_, v_.base + head * v_.head_stride, dim_, numbers_);
+        head_ = head;
+    }
+
+    const ScaleView& v_;
+    const int dim_;
+    float* const numbers_;
+    int head_ = -1;  // whose numbers are held
+};
+
 }  // namespace
 }  // namespace acl_attn::engine

@@ -18,11 +18,12 @@ bool is_constant(const Problem& p, const Dequant& dequant, int64_t Sequence::*ow
            (p.prefix_len == 0 || std::all_of(p.sequences.begin(), p.sequences.end(), shares_with_prefix));
 }
 
-// Whether the scales are of channels, the same for all tokens, or of tokens, the same for all channels.
+// Whether the scales are of channels, the same for all tokens, or of tokens, the same for all channels; offsets are of
+// channels.
 bool is_foldable(const Problem& p, const Dequant& dequant, int32_t dim, int64_t Sequence::*own,
                  int64_t Sequence::*prefix) {
-    if (!dequant.has_scale || dequant.has_offset) return false;
-    return dequant.layout.group >= dim || is_constant(p, dequant, own, prefix);
+    if (!dequant.has_scale) return false;
+    return is_constant(p, dequant, own, prefix) || (dequant.layout.group >= dim && !dequant.has_offset);
 }
 
 // Whether scales are of groups of 32 channels, as group_scales-inl.h reads them. The operator has no others of E8M0.

@@ -34,8 +34,7 @@ inline bool is_value_staged(const Problem& p) {
     return is_cut || is_quantised(p);
 }
 
-// Whether few rows are computed from stored codes where they lie, their scales moved to other factors. Offsets are not:
-// taken out of the sum, they would cancel with it.
+// Whether few rows are computed from stored codes where they lie, their scales and offsets moved out of the sums.
 bool takes_codes(const Problem& problem);
 // The same of many rows: codes as rows of bf16, which hold each of them exactly. There, powers of two as scales stay with
 // the codes, whatever they are shared by; and offsets of integers may be of channels (code_rows-inl.h).

@@ -33,6 +33,7 @@ struct Case {
     Dtype kv_dtype = dtype;
     Scales scales = Scales::channel;  // of stored keys and values
     bool heads_outside = false;       // of tokens
+    bool has_offsets = false;         // beside scales
 };
 
 void bench(const Case& c) {
@@ -89,6 +90,7 @@ void bench(const Case& c) {
             for (uint16_t& two : stored_codes) two &= 0x3f3f;  // no infinity, no NaN
         }
         p.key_dequant.has_scale = true;
+        p.key_dequant.has_offset = c.has_offsets;
         ScaleLayout& layout = p.key_dequant.layout;
         switch (c.scales) {
             case Scales::channel:
@@ -120,7 +122,7 @@ void bench(const Case& c) {
     operands.query = q.data();
     operands.key = &key;
     operands.value = &value;
-    operands.key_scale = operands.value_scale = scales.data();
+    operands.key_scale = operands.value_scale = operands.key_offset = operands.value_offset = scales.data();
     if (c.scales == Scales::group) {
         operands.key_scale = group_scales[0].data();
         operands.value_scale = group_scales[1].data();
@@ -184,6 +186,7 @@ int main(int argc, char** argv) {
         {"decode hif8 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::hif8},
         {"decode i4 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4},
         {"decode i8 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8, Scales::token},
+        {"decode i8 b8 kv8192 32:8 offsets", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8, Scales::channel, false, true},
         {"decode e4m3 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3, Scales::token},
         {"decode i4 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4, Scales::token},
         {"decode e2m1 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
