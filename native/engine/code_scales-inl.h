@@ -3,8 +3,9 @@
 //
 // The scales of codes that prefill multiplies as they are. Products of bf16 would round scaled numbers; so scales go to
 // what is fp32: those of key channels to the query, which then has several parts, those of key tokens to the scores,
-// those of value tokens to the probabilities, those of value channels to the sums. One scale for all keys is a factor of
-// scores. What is not staged of offsets is the same for all keys: it moves the scores of a row together, and its sums.
+// those of value tokens to the probabilities, those of value channels to the sums. One scale for all keys is a factor
+// of scores. What is not staged of offsets is the same for all keys: it moves the scores of a row together, and its
+// sums.
 #pragma once
 
 #include "engine/code_rows-inl.h"
@@ -25,7 +26,8 @@ class FoldedSide {
 public:
     // `numbers`: as Scratch::key_scales.
     FoldedSide(const KvAddition& addition, int64_t prefix_len, int dim, float* numbers)
-        : v_(addition.scale), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), kind_(kind_of(v_, prefix_len, dim)) {
+        : v_(addition.scale), prefix_len_(prefix_len), dim_(dim), numbers_(numbers),
+          kind_(kind_of(v_, prefix_len, dim)) {
         if (kind_ == single || kind_ == channels) read_channels(v_, v_.base, dim_, numbers_);
         for (int c = 0; kind_ == tokens && c < kTileKeys; c += kLanes) store(numbers_ + c, vf{});
         if (addition.offset.base != nullptr) read_offsets(addition.offset);
@@ -64,8 +66,8 @@ public:
         return reduce_sum(sum);
     }
 
-    // Columns [begin, end) of the tile of key `first_key`, times a factor. Those out of range are marked, and 0: true if
-    // there are any.
+    // Columns [begin, end) of the tile of key `first_key`, times a factor. Those out of range are marked, and 0: true
+    // if there are any.
     bool enter(int64_t first_key, int begin, int end, float factor, uint8_t* classes) {
         if (kind_ != tokens) return false;
         bool any = false;

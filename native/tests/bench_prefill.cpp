@@ -71,7 +71,7 @@ Large<float> scales(int64_t n, Dtype dtype) {
     return x;
 }
 
-// `n` elements of any kind of at most 16 bits. All stored codes are numbers near 1, but for NaN, of which these have none.
+// `n` elements of any type of at most 16 bits: codes are numbers, E4M3 without NaN.
 Codes stored(int64_t n, Dtype dtype) {
     Codes x = numbers(n, Dtype::bf16);
     if (dtype == Dtype::f8_e4m3) {
