@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stored codes as rows of bf16, a tile at a time. Those hold each code exactly, also times a power of two, which is what
-// scales of E8M0 are: what is lost below the smallest bf16 shows in no score and no sum. And the sum of an integer and
-// an integer offset, up to 256; what offsets have beside that, and other scales, are left to code_scales-inl.h.
+// Stored codes as rows of bf16, a tile at a time. Those hold each code exactly, also times a power of two, which is
+// what scales of E8M0 are: what is lost below the smallest bf16 shows in no score and no sum. And the sum of an integer
+// and an integer offset, up to 256; what offsets have beside that, and other scales, are left to code_scales-inl.h.
 #pragma once
 
 #include "engine/staging-inl.h"

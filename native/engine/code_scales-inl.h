@@ -3,8 +3,9 @@
 //
 // The scales of codes that prefill multiplies as they are. Products of bf16 would round scaled numbers; so scales go to
 // what is fp32: those of key channels to the query, which then has several parts, those of key tokens to the scores,
-// those of value tokens to the probabilities, those of value channels to the sums. One scale for all keys is a factor of
-// scores. What is not staged of offsets is the same for all keys: it moves the scores of a row together, and its sums.
+// those of value tokens to the probabilities, those of value channels to the sums. One scale for all keys is a factor
+// of scores. What is not staged of offsets is the same for all keys: it moves the scores of a row together, and its
+// sums.
 #pragma once
 
 #include "engine/code_rows-inl.h"
@@ -25,7 +26,8 @@ class FoldedSide {
 public:
     // `numbers`: as Scratch::key_scales.
     FoldedSide(const KvAddition& addition, int64_t prefix_len, int dim, float* numbers)
-        : v_(addition.scale), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), kind_(kind_of(v_, prefix_len, dim)) {
+        : v_(addition.scale), prefix_len_(prefix_len), dim_(dim), numbers_(numbers),
+          kind_(kind_of(v_, prefix_len, dim)) {
         if (kind_ == single || kind_ == channels) read_channels(v_, v_.base, dim_, numbers_);
         for (int c = 0; kind_ == tokens && c < kTileKeys; c += kLanes) store(numbers_ + c, vf{});
         if (addition.offset.base != nullptr) read_offsets(addition.offset);
@@ -37,14 +39,23 @@ public:
     // [kTileKeys] of the tile that was entered; null: tokens have none.
     const float* of_tokens() const { return kind_ == tokens ? numbers_ : nullptr; }
 
-    // x[d] = (x[d] + weight * rest of the offset) * scale.
-    void dequantise(float weight, float* x) const {
+    // x[d] = (x[d] + weight * rest of the offset) * scale. False: numbers that were finite are not any more, or a scale
+    // is not.
+    bool dequantise(float weight, float* x) const {
+        vi suspect = {};
         for (int d = 0; d < dim_; d += kLanes) {
-            vf y = load_part<vf>(x + d, dim_ - d);
-            if (has_rest_) y = fma(load<vf>(rest_ + d), splat(weight), y);
-            if (kind_ == single || kind_ == channels) y *= load_part<vf>(numbers_ + d, dim_ - d);
-            store_part(x + d, y, dim_ - d);
+            const vf before = load_part<vf>(x + d, dim_ - d);
+            vf after = before;
+            if (has_rest_) after = fma(load<vf>(rest_ + d), splat(weight), after);
+            if (kind_ == single || kind_ == channels) {
+                const vf scale = load_part<vf>(numbers_ + d, dim_ - d);
+                after *= scale;
+                suspect |= is_non_finite(scale);
+            }
+            suspect |= is_non_finite(after) & ~is_non_finite(before);
+            store_part(x + d, after, dim_ - d);
         }
+        return !any(suspect);
     }
 
     bool has_rest() const { return has_rest_; }
@@ -55,18 +66,17 @@ public:
         return reduce_sum(sum);
     }
 
-    // Columns [begin, end) of the tile of key `first_key`, times a factor. Those out of range are marked, and 0: true if
-    // there are any.
+    // Columns [begin, end) of the tile of key `first_key`, times a factor. Those out of range are marked, and 0: true
+    // if there are any.
     bool enter(int64_t first_key, int begin, int end, float factor, uint8_t* classes) {
         if (kind_ != tokens) return false;
         bool any = false;
         for (int c = begin; c < end; c++) {
             const float x = read_number(v_.dtype, scale_address(v_, prefix_len_, first_key + c));
-            numbers_[c] = x * factor;
-            if (is_ordinary_scale(x)) continue;
-            numbers_[c] = 0.0f;
-            classes[c] = kHuge;
-            any = true;
+            const bool is_ordinary = is_ordinary_scale(x);
+            numbers_[c] = is_ordinary ? x * factor : 0.0f;
+            if (!is_ordinary) classes[c] = kHuge;
+            any |= !is_ordinary;
         }
         return any;
     }
@@ -125,22 +135,22 @@ public:
     const float* of_keys() const { return keys_.of_tokens(); }
     const float* of_values() const { return values_.of_tokens(); }
 
-    // Scales a row's sums and moves its scores. False: something is infinite or NaN.
+    // Scales a row's sums and moves its scores. False: that cannot be done so.
     bool finish(int64_t row, float* sums, RowState& state) const {
         if (state.sum == 0.0f) return true;  // a row without keys is 0, whatever the scales
-        if (keys_.has_rest()) {
-            alignas(64) float query[kMaxDim];
-            widen_query(b_, 0, row, query);
-            scale_query(query);
-            state.max += keys_.dot_rest(query) * factor_;
-        }
-        values_.dequantise(state.sum * state.headroom, sums);
-        vi suspect = {};
-        for (int d = 0; d < b_.dim_v; d += kLanes) suspect |= is_non_finite(load_part<vf>(sums + d, b_.dim_v - d));
-        return !any(suspect | is_non_finite(splat(state.max)));
+        const float shift = keys_.has_rest() ? score_of_rest(row) : 0.0f;
+        state.max += shift;
+        return values_.dequantise(state.sum * state.headroom, sums) && shift - shift == 0.0f;
     }
 
 private:
+    float score_of_rest(int64_t row) const {
+        alignas(64) float query[kMaxDim];
+        widen_query(b_, 0, row, query);
+        scale_query(query);
+        return keys_.dot_rest(query) * factor_;
+    }
+
     const RowBlock& b_;
     FoldedSide keys_, values_;
     const float factor_;

@@ -138,7 +138,9 @@ private:
         }
         V found() const {
             // A scale that is small takes a score back that was infinite.
-            if constexpr (kTakesCodes) return reinterpret_cast<V>((above_zero < uint16_t{kNormal - 1}) | (top >= kHuge));
+            if constexpr (kTakesCodes) {
+                return reinterpret_cast<V>((above_zero < uint16_t{kNormal - 1}) | (top >= kHuge));
+            }
             if constexpr (Operand::kParts > 1) return reinterpret_cast<V>(top >= kInfinite);
             return reinterpret_cast<V>((above_zero < uint16_t{kNormal - 1}) |
                                        (above_huge < uint16_t{kInfinite - kHuge}));

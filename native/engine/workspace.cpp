@@ -75,7 +75,9 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
     const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(form.group));
     const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
+    const bool has_bf16_rows = prefill_rows > 0 && prefills_codes(problem, kernels);
     const size_t depth = static_cast<size_t>(form.depth), parts = static_cast<size_t>(form.parts);
+    const size_t query_parts = static_cast<size_t>(has_bf16_rows ? code_query_parts(problem) : form.query_parts);
     const size_t columns = static_cast<size_t>(form.columns);
     const size_t steps = round_up(round_up(static_cast<size_t>(problem.dim + problem.rope_dim), depth) / depth,
                                   static_cast<size_t>(form.steps));
@@ -89,7 +91,7 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.row_headroom = arena.take<float>(rows);
     s.scores = arena.take<float>(std::max<size_t>(std::min(prefill_rows, score_rows) * kScoreStride,
                                                   static_cast<size_t>(schedule.decode_rows) * kStreamScoreStride));
-    s.query = arena.take<float>(rows * std::max(dim, static_cast<size_t>(form.query_parts) * steps));
+    s.query = arena.take<float>(rows * std::max(dim, query_parts * steps));
     s.key_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
     s.value_rows = arena.take<const void*>(kStreamSplit + kStreamKeys);
     s.value_heads = arena.take<const void*>(kStreamKeys);
@@ -98,7 +100,6 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     s.zeros = arena.take<float>(kMaxDim);
     // Rows of bf16 leave room for decode's tiles of fp32, which are smaller.
     static_assert(kTileKeys * sizeof(uint16_t) >= kStreamKeys * sizeof(float), "decode may dequantise");
-    const bool has_bf16_rows = prefill_rows > 0 && prefills_codes(problem, kernels);
     const size_t size = has_bf16_rows ? sizeof(uint16_t) : static_cast<size_t>(bits_of(product_dtype(problem))) / 8;
     if (is_key_staged(problem)) s.key_staging = arena.take<char>(tile * dim * size);
     if (is_value_staged(problem)) s.value_staging = arena.take<char>(tile * dim_v * size);

@@ -36,10 +36,10 @@ inline bool is_value_staged(const Problem& p) {
 
 // Whether few rows are computed from stored codes where they lie, their scales and offsets moved out of the sums.
 bool takes_codes(const Problem& problem);
-// The same of many rows: codes as rows of bf16, which hold each of them exactly. There, powers of two as scales stay with
-// the codes, whatever they are shared by; and offsets of integers may be of channels (code_rows-inl.h).
+// The same of many rows: codes as rows of bf16, which hold each of them exactly. There, powers of two as scales stay
+// with the codes, whatever they are shared by; and offsets of integers may be of channels (code_rows-inl.h).
 bool prefills_codes(const Problem& problem, const Kernels& kernels);
-// In how many bf16 numbers that holds a query times the scales of its channels: all bits of the product, or those of fp32.
+// How many bf16 numbers hold a query times the scales of its channels: all bits of the product, or those of fp32.
 int code_query_parts(const Problem& problem);
 
 // How prefill's products take the problem.

@@ -36,8 +36,8 @@ struct Case {
     enum Adds { nothing, bias, shared_bias, sink, rope } adds = nothing;
     Dtype dtype = Dtype::bf16;
     Dtype kv_dtype = dtype;
-    // Of a stored kv_dtype; those of channels are of the query's type, as products have them, others fp32.
-    enum Scales { tensor, channel, token } key_scales = tensor, value_scales = tensor;
+    // Of a stored kv_dtype: those of channels are of the query's type, of groups of 32 in a token E8M0, others fp32.
+    enum Scales { tensor, channel, token, group } key_scales = tensor, value_scales = tensor;
 };
 
 constexpr int64_t kWindow = 512;
@@ -71,7 +71,7 @@ Large<float> scales(int64_t n, Dtype dtype) {
     return x;
 }
 
-// `n` elements of any kind of at most 16 bits. All stored codes are numbers near 1, but for NaN, of which these have none.
+// `n` elements of any type of at most 16 bits: codes are numbers, E4M3 without NaN.
 Codes stored(int64_t n, Dtype dtype) {
     Codes x = numbers(n, Dtype::bf16);
     if (dtype == Dtype::f8_e4m3) {
@@ -160,6 +160,8 @@ public:
             narrow_scale_.push_back(c.dtype == Dtype::f16 ? acl_attn::formats::encode_f16(x)
                                                           : acl_attn::formats::encode_bf16(x));
         }
+        powers_ = Large<uint8_t>(static_cast<size_t>(kv * c.dim / kGroup));
+        for (size_t i = 0; i < powers_.size(); i++) powers_[i] = static_cast<uint8_t>(125 + i % 3);
         if (is_stored) {
             operands_.key_scale = add_scales(p.key_dequant, c.key_scales);
             operands_.value_scale = add_scales(p.value_dequant, c.value_scales);
@@ -202,16 +204,23 @@ public:
     double rate() const { return flops_ / median(times_); }
 
 private:
-    static constexpr int32_t kRope = 64;
+    static constexpr int32_t kRope = 64, kGroup = 32;
 
     const void* add_scales(Dequant& dequant, Case::Scales kind) const {
         dequant.has_scale = true;
         dequant.layout.group = kind == Case::channel ? 1 : case_.dim;
         dequant.layout.group_stride = kind == Case::channel ? 1 : 0;
         dequant.layout.token_stride = kind == Case::token ? 1 : 0;
-        if (kind != Case::channel) return scale_.data();
-        dequant.layout.dtype = case_.dtype;
-        return narrow_scale_.data();
+        if (kind == Case::channel) {
+            dequant.layout.dtype = case_.dtype;
+            return narrow_scale_.data();
+        }
+        if (kind != Case::group) return scale_.data();
+        dequant.layout.dtype = Dtype::e8m0;
+        dequant.layout.group = kGroup;
+        dequant.layout.group_stride = 1;
+        dequant.layout.token_stride = case_.dim / kGroup;
+        return powers_.data();
     }
 
     const Case case_;
@@ -220,6 +229,7 @@ private:
     Codes query_, out_, key_, value_, query_rope_, key_rope_, bias_, sink_;
     Large<float> scale_;
     Codes narrow_scale_;
+    Large<uint8_t> powers_;
     Large<uint8_t> mask_;
     const void *keys_ = nullptr, *values_ = nullptr;
     Operands operands_;
@@ -276,6 +286,7 @@ std::vector<Case> cases() {
     add_stored("i8 token chunk", chunk, {{512, 8192}}, Dtype::i8, Case::token, Case::token);
     add_stored("e4m3 tensor chunk", chunk, {{512, 8192}}, Dtype::f8_e4m3, Case::tensor, Case::tensor);
     add_stored("e4m3 token chunk", chunk, {{512, 8192}}, Dtype::f8_e4m3, Case::token, Case::token);
+    add_stored("fp4 group chunk", chunk, {{512, 8192}}, Dtype::f4_e2m1, Case::group, Case::group);
     add_stored("i8 channel q64", "chunk q64 kv8192 32:8", {{64, 8192}}, Dtype::i8, Case::channel, Case::token);
     add_stored("i8 token q64", "chunk q64 kv8192 32:8", {{64, 8192}}, Dtype::i8, Case::token, Case::token);
     add_stored("i8 token fp16 s1024", "fp16 s1024", same(1, 1024), Dtype::i8, Case::token, Case::token, Dtype::f16);

@@ -20,7 +20,9 @@ using namespace engine_test;
 
 namespace {
 
-constexpr Kernels kEmulated = make_kernels<AmxOperand<2>, AmxOperand<1>>("amx emulated", &kFullQuantPortable);
+constexpr Kernels kEmulated =
+    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxOperand<1>, AmxCodeOperand<F16>, AmxCodeOperand<BF16>>(
+        "amx emulated", &kFullQuantPortable);
 
 // One head, contiguous: the block that a plan would make of it.
 Result run_emulated(const Spec& spec, const std::vector<Logical>& data) {
@@ -115,12 +117,14 @@ void parts() {
     }
 }
 
-// Few rows against stored codes: rows of two blocks, of two heads, some keys, with scales of channels or of tokens.
+// Rows against stored codes: few, of two heads, or many, of one; some keys, with scales of channels or of tokens.
 struct CodesCase {
     Dtype dtype;
     int32_t dim, group;
     int64_t keys;
     bool by_token;
+    Dtype query = Dtype::f16;
+    bool is_prefill = false;
 };
 
 struct CodesResult {
@@ -128,10 +132,10 @@ struct CodesResult {
 };
 
 CodesResult run_codes(const Kernels& kernels, const CodesCase& c) {
-    constexpr int32_t heads = 2;
+    const int32_t heads = c.is_prefill ? 1 : 2;
     Random random(7);
     std::vector<uint16_t> query(static_cast<size_t>(heads * c.group * c.dim));
-    for (uint16_t& x : query) x = encode(Dtype::f16, static_cast<float>(random.normal()));
+    for (uint16_t& x : query) x = encode(c.query, static_cast<float>(random.normal()));
     const int64_t row_bytes = bytes_of(c.dtype, c.dim);
     const auto codes = [&] {
         std::vector<uint8_t> x(static_cast<size_t>(c.keys * heads * row_bytes));
@@ -144,7 +148,7 @@ CodesResult run_codes(const Kernels& kernels, const CodesCase& c) {
     for (float& x : scales) x = 0.01f + 0.001f * static_cast<float>(random.below(10));
 
     Problem problem;
-    problem.dtype = problem.out_dtype = Dtype::f16;
+    problem.dtype = problem.out_dtype = c.query;
     problem.kv_dtype = c.dtype;
     problem.heads = heads * c.group;
     problem.kv_heads = heads;
@@ -154,7 +158,7 @@ CodesResult run_codes(const Kernels& kernels, const CodesCase& c) {
         dequant->layout.group = c.by_token ? c.dim : 1;
     }
     Schedule schedule;
-    schedule.decode_rows = problem.heads;
+    (c.is_prefill ? schedule.block_rows : schedule.decode_rows) = problem.heads;
     Arena counter;
     divide_scratch(counter, problem, schedule, kernels);
     std::vector<char> memory(counter.used() + Arena::kAlignment, '\xff');
@@ -198,12 +202,15 @@ CodesResult run_codes(const Kernels& kernels, const CodesCase& c) {
     b.scale = 0.1f;
     b.sink.out = reinterpret_cast<char*>(out.data());
     b.sink.out_head_stride = 2 * c.dim;
-    b.sink.out_dtype = b.sink.query_dtype = Dtype::f16;
+    b.sink.out_dtype = b.sink.query_dtype = c.query;
     b.sink.empty_lse = INFINITY;
     b.sink.lse = result.lse.data();
     b.sink.lse_head_stride = 1;
-    kernels.decode_codes[static_cast<int>(c.dtype)](b, scratch);
-    for (const uint16_t x : out) result.out.push_back(decode(Dtype::f16, x));
+    b.query_parts = code_query_parts(problem);
+    RowKernel* many = prefills_codes(problem, kernels) ? kernels.prefill_codes[static_cast<int>(c.query)]
+                                                       : kernels.prefill[static_cast<int>(Dtype::f32)];
+    (c.is_prefill ? many : kernels.decode_codes[static_cast<int>(c.dtype)])(b, scratch);
+    for (const uint16_t x : out) result.out.push_back(decode(c.query, x));
     return result;
 }
 
@@ -211,11 +218,16 @@ CodesResult run_codes(const Kernels& kernels, const CodesCase& c) {
 void codes() {
     for (const Dtype dtype : {Dtype::i8, Dtype::i4, Dtype::f8_e4m3, Dtype::hif8}) {
         for (const CodesCase& shape : {CodesCase{dtype, 128, 4, 100, false}, CodesCase{dtype, 72, 6, 203, true},
-                                       CodesCase{dtype, 16, 1, 20, false}}) {
+                                       CodesCase{dtype, 16, 1, 20, false},
+                                       CodesCase{dtype, 72, 40, 300, false, Dtype::f16, true},
+                                       CodesCase{dtype, 40, 17, 100, true, Dtype::f16, true},
+                                       CodesCase{dtype, 40, 50, 300, false, Dtype::bf16, true},
+                                       CodesCase{dtype, 64, 33, 280, true, Dtype::bf16, true}}) {
+            const float precision = shape.query == Dtype::f16 ? 0x1p-10f : 0x1p-7f;
             const CodesResult got = run_codes(kEmulated, shape), want = run_codes(target_kernels(0), shape);
             bool is_close = true;
             for (size_t i = 0; i < got.out.size(); i++) {
-                is_close &= std::fabs(got.out[i] - want.out[i]) <= 0x1p-10f * std::fabs(want.out[i]) + 1e-4f;
+                is_close &= std::fabs(got.out[i] - want.out[i]) <= precision * (std::fabs(want.out[i]) + 0.1f);
             }
             for (size_t i = 0; i < got.lse.size(); i++) is_close &= std::fabs(got.lse[i] - want.lse[i]) <= 1e-5f;
             expect(is_close, "codes of type " + std::to_string(static_cast<int>(dtype)) + ", dim " +

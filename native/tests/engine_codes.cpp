@@ -116,7 +116,9 @@ std::vector<Edge> edges(Dtype stored, Dtype query, bool has_offset) {
         all.push_back({"a key offset", [x](Call& c) { put_number(c, c.ko, c.p.key_dequant, x); }});
         all.push_back({"a value offset", [x](Call& c) { put_number(c, c.vo, c.p.value_dequant, x); }});
     }
-    if (has_offset) all.push_back({"an infinite value offset", [=](Call& c) { put_number(c, c.vo, c.p.value_dequant, inf); }});
+    if (has_offset) {
+        all.push_back({"an infinite value offset", [=](Call& c) { put_number(c, c.vo, c.p.value_dequant, inf); }});
+    }
     all.push_back({"a huge value scale", [](Call& c) { put_number(c, c.vs, c.p.value_dequant, 0x1p100f); }});
     all.push_back({"a large value scale", [](Call& c) { put_number(c, c.vs, c.p.value_dequant, 0x1p50f); }});
     all.push_back({"NaN in the query", [=](Call& c) { put_query(c, 3, nan); }});
