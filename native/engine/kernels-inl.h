@@ -59,7 +59,7 @@ template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand
           class Bf16CodeOperand = void>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
     // No type has more than those of which two share a byte.
-    constexpr int of_i4 = DecodeProducts<I4>::Keys::kElements, of_e2m1 = DecodeProducts<E2M1>::Keys::kElements;
+    constexpr int of_i4 = DecodeProducts<I4>::Keys::kElements, of_e2m1 = DecodeProducts<E2M1>::Values::kElements;
     constexpr int code_channels = of_i4 > of_e2m1 ? of_i4 : of_e2m1;
     return {name,
             kLanes,

@@ -29,9 +29,9 @@ constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block, 
 constexpr int kStripRows = 192;        // prefill: most rows whose scores are held at a time
 constexpr int kMaxDim = 576;
 
-// Bytes of a head's scale codes for a tile's keys, where groups of 32 channels have their own (group_scales-inl.h); what
-// is read in words may reach beyond the last.
-static constexpr int group_scale_bytes(int dim) { return ((dim + 31) / 32 * kStreamKeys + 4 + 63) / 64 * 64; }
+// Bytes of a head's scale codes for a tile's keys, where groups of 32 channels have their own (group_scales-inl.h); as
+// many more keys' may be read as are computed at once.
+static constexpr int group_scale_bytes(int dim) { return ((dim + 31) / 32 * (kStreamKeys + 32) + 63) / 64 * 64; }
 
 // Keys or values of one sequence; `base` is of the block's first KV head. Element (t, d) is at
 //   base + row(t) + (d / chunk) * chunk_stride + bytes of d % chunk elements,

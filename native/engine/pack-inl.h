@@ -25,6 +25,16 @@ inline int next_first_key(int k) {
     }
 }
 
+// Of rows of 4 32-bit numbers, kLanes of them: quarter q of v[i] is row 4q + i, out[i] has numbers i of all.
+inline void transpose_quarters(const vf v[4], vf out[4]) {
+    const vf low01 = zip_low(v[0], v[1]), high01 = zip_high(v[0], v[1]);
+    const vf low23 = zip_low(v[2], v[3]), high23 = zip_high(v[2], v[3]);
+    out[0] = zip_low2(low01, low23);
+    out[1] = zip_high2(low01, low23);
+    out[2] = zip_low2(high01, high23);
+    out[3] = zip_high2(high01, high23);
+}
+
 // Transposes 4 pairs of 16-bit channels, from channel d on, of kLanes keys: out[i] has channels d + 2i and d + 2i + 1
 // of all. Or 4 fp32 numbers: each is as wide as a pair.
 inline void transpose_piece(const uint16_t* const* keys, int d, int dim, vf out[4]) {
@@ -38,12 +48,7 @@ inline void transpose_piece(const uint16_t* const* keys, int d, int dim, vf out[
         }
         for (int i = 0; i < 4; i++) v[i] = gather_quarters([&](int quarter) { return padded[4 * quarter + i]; });
     }
-    const vf low01 = zip_low(v[0], v[1]), high01 = zip_high(v[0], v[1]);
-    const vf low23 = zip_low(v[2], v[3]), high23 = zip_high(v[2], v[3]);
-    out[0] = zip_low2(low01, low23);
-    out[1] = zip_high2(low01, low23);
-    out[2] = zip_low2(high01, high23);
-    out[3] = zip_high2(high01, high23);
+    transpose_quarters(v, out);
 }
 
 // A number as two bf16, in the upper halves; those of fp16 have it as their exact sum, and no second part of an fp16 is
