@@ -15,7 +15,8 @@ namespace {
 
 // What the rows of a unit add to their scores, and which they see.
 struct AmxLogitRows {
-    enum Adds { nothing, numbers, slopes } adds;  // after scores are scaled, if anything is
+    enum Adds { nothing, numbers, slopes };
+    Adds adds;               // to scaled scores; where it is nothing, they are not scaled, either
     bool masks;              // a mask hides some
     int rows;
     TileColumns columns;     // that some row sees
@@ -29,7 +30,7 @@ struct AmxLogitRows {
 template <class T>
 class AmxLogits {
 public:
-    static constexpr int kColumns = 4 * kAmxColumns;  // worth a call
+    static constexpr int kColumns = 8 * kAmxColumns;  // that are worth a call
 
     // Begins a unit.
     void enter(const AmxUnit& unit, const AmxLogitRows* rows) {
