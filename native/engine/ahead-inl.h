@@ -29,7 +29,8 @@ public:
     void spread(int calls) {
         int64_t lines = 0;
         for (int p = 0; p < parts_count_; p++) lines += (parts_[p].bytes + kLine - 1) / kLine * parts_[p].count;
-        lines_ = static_cast<int>((lines + calls - 1) / (calls > 0 ? calls : 1));
+        lines = (lines + calls - 1) / (calls > 0 ? calls : 1);
+        lines_ = static_cast<int>(lines < kMostLines ? lines : kMostLines);
         enter();
     }
 
@@ -47,6 +48,7 @@ public:
 private:
     static constexpr int kParts = 4;
     static constexpr int64_t kLine = 64;
+    static constexpr int64_t kMostLines = 6;  // at once: with more, products take longer than is gained
 
     struct Part {
         const void* const* rows;  // null: they are `tokens` x heads
@@ -68,7 +70,7 @@ private:
         bytes_ = parts_[part_].bytes;
     }
 
-    Part parts_[kParts];
+    Part parts_[kParts] = {};
     int parts_count_ = 0;
     int part_ = 0, row_ = 0, lines_ = 0;
     const char* address_ = nullptr;

@@ -15,8 +15,8 @@ namespace {
 
 // What the rows of a unit add to their scores, and which they see.
 struct AmxLogitRows {
-    // After scores are scaled, if anything is.
-    enum Adds { unscaled, nothing, numbers, slopes } adds;
+    enum Adds { unscaled, nothing, numbers, slopes };
+    Adds adds;               // to scaled scores, if they are scaled
     bool masks;              // a mask hides some
     int rows;
     TileColumns columns;     // that some row sees
@@ -32,7 +32,7 @@ struct AmxLogitRows {
 template <class T>
 class AmxLogits {
 public:
-    static constexpr int kColumns = 4 * kAmxColumns;  // worth a call
+    static constexpr int kColumns = 8 * kAmxColumns;  // that are worth a call
 
     // Begins a unit.
     void enter(const AmxUnit& unit, const AmxLogitRows* rows) {

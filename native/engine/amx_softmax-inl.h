@@ -70,7 +70,14 @@ __attribute__((always_inline)) inline Four exp2_of_scores(const Four& score, con
 
 // Two vectors of numbers as pairs of bf16, the first ones in the lower halves: rounded, or cut where what that leaves
 // is kept as well.
-inline vu pair_of(vu first, vu second) { return (first >> 16) | (second & 0xffff0000u); }
+inline vu pair_of(vu first, vu second) {
+#if defined(__AVX512BW__)
+    const __m512i lower = reinterpret_cast<__m512i>(first >> 16);
+    return reinterpret_cast<vu>(_mm512_mask_mov_epi16(lower, 0xaaaaaaaau, reinterpret_cast<__m512i>(second)));
+#else
+    return (first >> 16) | (second & 0xffff0000u);
+#endif
+}
 inline vu rounded(vf x) { return reinterpret_cast<vu>(x) + 0x8000u; }  // a NaN may vanish, but not its row's sum
 inline vf upper(vu x) { return reinterpret_cast<vf>(x & 0xffff0000u); }
 

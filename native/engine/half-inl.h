@@ -38,7 +38,7 @@ inline vh narrow_normal(vf v) { return reinterpret_cast<vh>(_mm512_cvtneps_pbh(v
 
 inline vh narrow(BF16, vf v) {
 #if defined(__AVX512BF16__)
-    constexpr int kSubnormal = 0x20;
+    constexpr int kSubnormal = 0x20;  // as VFPCLASSPS counts
     if (_mm512_fpclass_ps_mask(v, kSubnormal) == 0) return narrow_normal(v);
 #endif
     const vu bits = reinterpret_cast<vu>(v);
