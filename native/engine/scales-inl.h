@@ -153,15 +153,19 @@ public:
     // `numbers`: [dim] in whole vectors.
     FoldedOffsets(const ScaleView& view, int64_t, int dim, float* numbers) : v_(view), dim_(dim), numbers_(numbers) {}
 
-    // Those of a head times x, which is scaled.
+    // Those of a head times x, which is scaled. In double: scores may be small beside it.
     float dot(int head, const float* x) {
         if (v_.base == nullptr) return 0.0f;
         read(head);
-        vf sum = {};
+        typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+        Doubles sums = {};
         for (int d = 0; d < dim_; d += kLanes) {
-            sum = fma(load_part<vf>(x + d, dim_ - d), load_part<vf>(numbers_ + d, dim_ - d), sum);
+            sums += __builtin_convertvector(load_part<vf>(x + d, dim_ - d), Doubles) *
+                    __builtin_convertvector(load_part<vf>(numbers_ + d, dim_ - d), Doubles);
         }
-        return reduce_sum(sum);
+        double sum = 0;
+        for (int i = 0; i < kLanes; i++) sum += sums[i];
+        return static_cast<float>(sum);
     }
 
     // x[d] += weight * number of the head's channel d.
