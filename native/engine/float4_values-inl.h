@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sums of values of decode from FLOAT4_E2M1 codes, in fp32. Each 32-bit lane has four neighbours: one look-up makes a
-// vector of numbers from one code of every lane, and probabilities are multiplied by the scales of the lanes' groups.
+// The sums of values of decode from FLOAT4_E2M1 codes, in fp32. Each 32-bit lane has four neighbours: one look-up makes
+// a vector of numbers from one code of every lane, and probabilities are multiplied by the scales of the lanes' groups.
 #pragma once
 
 #include "engine/group_scales-inl.h"
