@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stored codes as the numbers that tiles multiply, int8 or bf16, both exact. AmxCodes<T> has
+// Stored integers as the int8 that tiles multiply. AmxCodes<T> has
 //   Parts                    what the other factor is split into, and so what the numbers are;
 //   kPiece                   channels that are taken together: of kVectors vectors of numbers;
 //   kExponent                the numbers are the codes' times 2^kExponent;
@@ -12,11 +12,8 @@
 // Lanes keep no order that would cost a shuffle.
 #pragma once
 
-#include <type_traits>
-
 #include "engine/amx_parts-inl.h"
 #include "formats/codes-inl.h"
-#include "formats/float8.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -101,76 +98,6 @@ struct AmxCodes<I4> {
     }
     static constexpr int value_channel(int i) { return zipped_column(i % 64) * 2 + i / 64; }
 };
-
-// The two bytes of codes 0 .. 127 as bf16 numbers.
-struct BytePlanes {
-    alignas(64) uint8_t low[128], high[128];
-
-    constexpr void set(int code, uint16_t bf16) {
-        low[code] = static_cast<uint8_t>(bf16);
-        high[code] = static_cast<uint8_t>(bf16 >> 8);
-    }
-};
-
-template <class T>
-constexpr BytePlanes byte_planes() {
-    BytePlanes planes = {};
-    for (int code = 0; code < 128; code++) {
-        if constexpr (std::is_same_v<T, HiFloat8>) {
-            planes.set(code, formats::kHiFloat8Table.bf16[code]);
-        } else {
-            planes.set(code, formats::bf16_of_e4m3(code));
-        }
-    }
-    return planes;
-}
-
-template <class T>
-struct Float8Codes {
-    using Parts = Bf16Parts;
-    static constexpr int kPiece = 64, kVectors = 2, kExponent = 0;
-    static constexpr bool kIsStored = false;
-    static constexpr BytePlanes kPlanes = byte_planes<T>();
-
-    static void planes(vt codes, vt& low, vt& high) {
-#if defined(__AVX512VBMI__)
-        const auto look_up = [&](const uint8_t* table) {
-            return reinterpret_cast<vt>(_mm512_permutex2var_epi8(
-                load<__m512i>(table), reinterpret_cast<__m512i>(codes), load<__m512i>(table + 64)));
-        };
-        low = look_up(kPlanes.low);
-        high = look_up(kPlanes.high);
-#else
-        for (int i = 0; i < 64; i++) {
-            low[i] = kPlanes.low[codes[i] & 0x7f];
-            high[i] = kPlanes.high[codes[i] & 0x7f];
-        }
-#endif
-        high |= codes & uint8_t{0x80};
-        if constexpr (std::is_same_v<T, HiFloat8>) {
-            const vt is_nan = reinterpret_cast<vt>(codes == formats::kNanHiFloat8);
-            high |= is_nan & uint8_t{0x7f};
-            low |= is_nan & uint8_t{0xc0};
-        }
-    }
-    static void keys(const uint8_t* p, int bytes, vt* to) {
-        vt low, high;
-        planes(load_row_part(p, bytes), low, high);
-        to[0] = zip_rows<1, false>(low, high);
-        to[1] = zip_rows<1, true>(low, high);
-    }
-    static constexpr int key_channel(int i) { return i % 32 / 8 * 16 + i / 32 * 8 + i % 8; }
-    static void values(const uint8_t* const* rows, int bytes, vt* to) {
-        vt low[2], high[2];
-        for (int k = 0; k < 2; k++) planes(load_row_part(rows[k], bytes), low[k], high[k]);
-        zip_four(low[0], high[0], low[1], high[1], to);
-    }
-    static constexpr int value_channel(int i) { return zipped_column(i); }
-};
-template <>
-struct AmxCodes<E4M3> : Float8Codes<E4M3> {};
-template <>
-struct AmxCodes<HiFloat8> : Float8Codes<HiFloat8> {};
 
 }  // namespace
 }  // namespace acl_attn::engine

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fp32 numbers as sums of smaller ones, so that the matrix products of decode, which take int8 or bf16, compute as
+// Fp32 numbers as sums of smaller ones, so that the matrix products of decode, which take int8, compute as
 // exactly as fp32 would. A row is first brought near 1 by a power of two. A tile has room for four parts of four rows:
 // its 16 rows, or columns, are [part][row].
 #pragma once
@@ -104,37 +104,6 @@ struct Int8Parts {
     template <int kSum, int kLeft, int kRight>
     static void multiply() { amx_multiply_int8<kSum, kLeft, kRight>(); }
     static vf load_sums(const void* p) { return __builtin_convertvector(load<vi>(p), vf); }
-};
-
-// Bf16 numbers, of which three have all bits of an fp32; probabilities have two, 16 bits each.
-struct Bf16Parts {
-    static constexpr int kQueryParts = 3, kWeightParts = 2;
-    static constexpr int kPerElement = 2;
-    static constexpr int kPerRow = kPerElement * kAmxColumns;
-
-    template <int kParts>
-    static float factor(int exponent) { return power_of_two(-exponent); }
-    template <int kParts>
-    static float weight(int exponent, int) { return power_of_two(exponent); }
-
-    template <int kParts, class Put>
-    static void split(vf x, Put put) {
-        for (int part = 0; part < kParts; part++) {
-            const vu upper = reinterpret_cast<vu>(x) & 0xffff0000u;
-            put(part, truncate(upper >> 16));
-            x -= reinterpret_cast<vf>(upper);
-        }
-    }
-    static void split_row(const float* x, vf factor, char* to, ptrdiff_t stride) {
-        for (int c = 0; c < kPerRow; c += kLanes) {
-            split<kWeightParts>(load<vf>(x + c) * factor,
-                                [&](int p, vh numbers) { store(to + p * stride + 2 * c, numbers); });
-        }
-    }
-
-    template <int kSum, int kLeft, int kRight>
-    static void multiply() { amx_multiply<kSum, kLeft, kRight>(); }
-    static vf load_sums(const void* p) { return load<vf>(p); }
 };
 
 // sums[key] has [part][row], 64 bytes; to[row][key] becomes the row's sum over its parts, each times its weight.

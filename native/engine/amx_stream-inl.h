@@ -401,10 +401,6 @@ template <>
 struct DecodeProducts<I8> : TileProducts<I8> {};
 template <>
 struct DecodeProducts<I4> : TileProducts<I4> {};
-template <>
-struct DecodeProducts<E4M3> : TileProducts<E4M3> {};
-template <>
-struct DecodeProducts<HiFloat8> : TileProducts<HiFloat8> {};
 
 }  // namespace
 }  // namespace acl_attn::engine

@@ -30,7 +30,7 @@ class Decode {
 public:
     static constexpr bool kCodes = is_code<T>;
     static constexpr bool kGroups = std::is_same_v<T, E2M1>;  // of channels have scales of their own, for the products
-    static constexpr bool kFolded = kCodes && !kGroups;         // others' are folded into something else
+    static constexpr bool kFolded = kCodes && !kGroups;  // others' are folded into something else
     using Keys = typename Products::Keys;
     using Values = typename Products::Values;
     // Bytes that are asked for while as many are read: less comes late, more falls out of the second-level cache again.

@@ -1,14 +1,45 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sums of values of decode from FLOAT4_E2M1 codes, in fp32: see float4_codes-inl.h.
+// The sums of values of decode from FLOAT4_E2M1 codes, in fp32. Each 32-bit lane has four neighbours: one look-up makes
+// a vector of numbers from one code of every lane, and probabilities are multiplied by the scales of the lanes' groups.
 #pragma once
 
-#include "engine/float4_codes-inl.h"
+#include "engine/group_scales-inl.h"
 #include "engine/stream_products-inl.h"
 
 namespace acl_attn::engine {
 namespace {
+
+// As many codes as kVectors vectors of numbers have: lane i's channels are kVectors * i and those after it.
+struct Float4Piece {
+    static constexpr int kVectors = 4;
+    static constexpr int kElements = kVectors * kLanes;
+    static constexpr int kBytes = kElements / 2;
+
+    vu codes;  // in the lower halves
+
+    static Float4Piece load(const uint8_t* p, int bytes) { return {extend(load_bytes<vh>(p, bytes))}; }
+    vf vector(int v) const { return numbers_of_e2m1(codes >> (4 * v)); }
+
+    static constexpr int channel(int i) { return i % kLanes * kVectors + i / kLanes; }
+
+    // Of the piece's groups, each in the lanes that have its channels; `scales`: the first one's code.
+    static vf spread(const uint8_t* scales) {
+#if defined(__AVX512BW__)
+        static_assert(kElements == 2 * kScaleGroup, "two groups");
+        int32_t both;
+        __builtin_memcpy(&both, scales, sizeof both);
+        // Into the uppermost byte of a lane, and from there to the exponent.
+        const vu order = (reinterpret_cast<vu>(lane_index()) / 8 << 24) | 0x00808080u;
+        const __m512i upper = _mm512_shuffle_epi8(_mm512_set1_epi32(both), reinterpret_cast<__m512i>(order));
+        return reinterpret_cast<vf>(reinterpret_cast<vu>(upper) >> 1);
+#else
+        static_assert(kScaleGroup % kElements == 0, "one group");
+        return as_float(splat_int(int32_t{scales[0]} << 23));
+#endif
+    }
+};
 
 // out[r] += sum over k of probabilities[r][k] * values[k] for kRows rows and kUsed of a piece's vectors, from number
 // kFirst on. The piece has `bytes`, from values' offset on.
@@ -60,8 +91,12 @@ public:
 
     static int ahead_of_softmax() { return 0; }  // as StreamValues'
 
-    static void to_own_order(float* x) { Float4Piece::to_own_order(x); }
-    static void to_memory_order(float* x) { Float4Piece::to_memory_order(x); }
+    static void to_own_order(float* x) {
+        order_channels<kElements>(x, [](int i) { return Float4Piece::channel(i); });
+    }
+    static void to_memory_order(float* x) {
+        restore_channels<kElements>(x, [](int i) { return Float4Piece::channel(i); });
+    }
 
     // As StreamValues::add.
     void add(int h, const void* const* rows, int64_t offset, int begin, int count, const float* scores, float* out,
@@ -70,12 +105,12 @@ public:
         StreamRows values = {rows, offset, count, ahead};
         for_row_blocks(rows_, [&](int r, auto block_rows) {
             constexpr int kRows = decltype(block_rows)::value;
-            const uint8_t* scales = scale_codes(s_.value_scales, h, b_.dim_v) + begin * groups;
+            const uint8_t* const scales = scale_codes(s_.value_scales, h, b_.dim_v) + begin * groups;
             float* to = out + r * ldo_;
             for (int at = 0; at < bytes; at += Float4Piece::kBytes, to += kElements) {
                 values.offset = offset + at;
-                add_parts<kRows>(scores + r * kStreamScoreStride + begin, values, bytes - at, scales, groups, to);
-                scales += kElements / kScaleGroup;
+                add_parts<kRows>(scores + r * kStreamScoreStride + begin, values, bytes - at,
+                                 scales + 2 * at / kScaleGroup, groups, to);
             }
             values.ahead = nullptr;
         });
@@ -86,8 +121,7 @@ private:
     template <int kRows, int kFirst = 0>
     void add_parts(const float* probabilities, const StreamRows& values, int bytes, const uint8_t* scales, int groups,
                    float* out) const {
-        constexpr int kUsed = (kRows < 4 ? 2 : 1) * kVectors < Float4Piece::kVectors ? (kRows < 4 ? 2 : 1) * kVectors
-                                                                                      : Float4Piece::kVectors;
+        constexpr int kUsed = kRows < 4 ? Float4Piece::kVectors : kVectors;  // as there are registers for
         add_float4<kRows, kUsed, kFirst>(probabilities, kStreamScoreStride, values, bytes, scales, groups, out, ldo_);
         if constexpr (kFirst + kUsed < Float4Piece::kVectors) {
             add_parts<kRows, kFirst + kUsed>(probabilities, values, bytes, scales, groups, out);

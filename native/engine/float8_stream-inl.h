@@ -5,29 +5,63 @@
 // bytes of bf16 numbers, which are fp32 after a shift or a mask.
 #pragma once
 
+#include <type_traits>
+
 #include "engine/amx_codes-inl.h"
 #include "engine/stream-inl.h"
+#include "formats/float8.h"
 
 namespace acl_attn::engine {
 namespace {
 
+// The two bytes of codes 0 .. 127 as bf16 numbers.
+struct BytePlanes {
+    alignas(64) uint8_t low[128], high[128];
+
+    constexpr void set(int code, uint16_t bf16) {
+        low[code] = static_cast<uint8_t>(bf16);
+        high[code] = static_cast<uint8_t>(bf16 >> 8);
+    }
+};
+
+template <class T>
+constexpr BytePlanes byte_planes() {
+    BytePlanes planes = {};
+    for (int code = 0; code < 128; code++) {
+        if constexpr (std::is_same_v<T, HiFloat8>) {
+            planes.set(code, formats::kHiFloat8Table.bf16[code]);
+        } else {
+            planes.set(code, formats::bf16_of_e4m3(code));
+        }
+    }
+    return planes;
+}
+
 template <class T, class Self>
 struct Float8Stretch {
-    using Codes = Float8Codes<T>;
     static constexpr int kVectors = 4;
-    static constexpr int kElements = Codes::kPiece;
+    static constexpr int kElements = kVectors * kLanes;
     static constexpr int kBytes = kElements;
     using Element = uint8_t;
-    static_assert(kElements == kVectors * kLanes, "whole vectors");
 
     vf pairs[2];
 
     static Self load(const Element* p) { return load_part(p, kElements); }
     static Self load_part(const Element* p, int n) {
-        vt numbers[2];
-        Codes::keys(p, n, numbers);
+        const vt codes = load_row_part(p, n);
+        const auto look_up = [&](const uint8_t* table) {
+            return reinterpret_cast<vt>(_mm512_permutex2var_epi8(
+                engine::load<__m512i>(table), reinterpret_cast<__m512i>(codes), engine::load<__m512i>(table + 64)));
+        };
+        vt low = look_up(kPlanes.low), high = look_up(kPlanes.high) | (codes & uint8_t{0x80});
+        if constexpr (std::is_same_v<T, HiFloat8>) {
+            const vt is_nan = reinterpret_cast<vt>(codes == formats::kNanHiFloat8);
+            high |= is_nan & uint8_t{0x7f};
+            low |= is_nan & uint8_t{0xc0};
+        }
         Self made;
-        for (int i = 0; i < 2; i++) made.pairs[i] = reinterpret_cast<vf>(numbers[i]);
+        made.pairs[0] = reinterpret_cast<vf>(zip_rows<1, false>(low, high));
+        made.pairs[1] = reinterpret_cast<vf>(zip_rows<1, true>(low, high));
         return made;
     }
     vf vector(int i) const { return i % 2 == 0 ? widen_low(BF16{}, pairs[i / 2]) : widen_high(BF16{}, pairs[i / 2]); }
@@ -35,8 +69,8 @@ struct Float8Stretch {
 
     // Which channel lane i % kLanes of vector i / kLanes is.
     static constexpr int channel(int i) {
-        const int vector = i / kLanes;
-        return Codes::key_channel(vector / 2 * 2 * kLanes + i % kLanes * 2 + vector % 2);
+        const int vector = i / kLanes, in_pairs = i % kLanes * 2 + vector % 2;  // of the half that was zipped
+        return in_pairs / 8 * 16 + vector / 2 * 8 + in_pairs % 8;
     }
     static void to_own_order(float* x) {
         order_channels<kElements>(x, [](int i) { return channel(i); });
@@ -44,6 +78,9 @@ struct Float8Stretch {
     static void to_memory_order(float* x) {
         restore_channels<kElements>(x, [](int i) { return channel(i); });
     }
+
+private:
+    static constexpr BytePlanes kPlanes = byte_planes<T>();
 };
 template <>
 struct Stretch<E4M3> : Float8Stretch<E4M3, Stretch<E4M3>> {};

@@ -59,7 +59,10 @@ template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand
           class Bf16CodeOperand = void>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
     // No type has more than those of which two share a byte.
-    constexpr int of_i4 = DecodeProducts<I4>::Keys::kElements, of_e2m1 = DecodeProducts<E2M1>::Values::kElements;
+    using Float4 = DecodeProducts<E2M1>;
+    constexpr int of_i4 = DecodeProducts<I4>::Keys::kElements;
+    constexpr int of_keys = Float4::Keys::kElements, of_values = Float4::Values::kElements;
+    constexpr int of_e2m1 = of_keys > of_values ? of_keys : of_values;
     constexpr int code_channels = of_i4 > of_e2m1 ? of_i4 : of_e2m1;
     return {name,
             kLanes,

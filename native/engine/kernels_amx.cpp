@@ -6,6 +6,7 @@
 #include "engine/amx_shared_rows-inl.h"
 #include "engine/amx_stream-inl.h"
 #include "engine/float4_stream-inl.h"
+#include "engine/float8_stream-inl.h"
 #include "engine/kernels-inl.h"
 
 namespace acl_attn::engine {

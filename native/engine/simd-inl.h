@@ -97,6 +97,7 @@ inline V load_bytes(const void* p, int n) {
     if (n >= static_cast<int>(sizeof(V))) return load<V>(p);
 #if defined(__AVX512BW__)
     if constexpr (sizeof(V) == 64) return reinterpret_cast<V>(_mm512_maskz_loadu_epi8((uint64_t{1} << n) - 1, p));
+    if constexpr (sizeof(V) == 32) return reinterpret_cast<V>(_mm256_maskz_loadu_epi8((uint32_t{1} << n) - 1, p));
 #endif
     V v = {};
     __builtin_memcpy(&v, p, static_cast<size_t>(n));

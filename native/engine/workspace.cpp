@@ -113,12 +113,12 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
         s.value_scales = arena.take<float>(std::max({2 * dim_v, tile, of_groups(problem.dim_v)}));
     }
     if (has_codes && kernels.has_code_tiles && schedule.decode_rows > 0) {
-        // For bf16, which is the larger of the two kinds of numbers; a row has a block of its own at most.
-        constexpr size_t kTileRow = 64, kTile = 16 * kTileRow, kNumber = 2, kBlocks = kStreamRows / 4;
-        s.query_tiles = arena.take<char>(static_cast<size_t>(schedule.decode_rows) * (16 * kNumber * dim + kTileRow));
-        s.key_tiles = arena.take<char>(kStreamKeys * kNumber * dim);
-        s.value_tiles = arena.take<char>(2 * kStreamKeys * kNumber * dim_v);
-        s.weight_tiles = arena.take<char>(2 * kBlocks * 2 * kTile);
+        // A row has a block of its own at most.
+        constexpr size_t kTileRow = 64, kTile = 16 * kTileRow, kBlocks = kStreamRows / 4;
+        s.query_tiles = arena.take<char>(static_cast<size_t>(schedule.decode_rows) * (16 * dim + kTileRow));
+        s.key_tiles = arena.take<char>(kStreamKeys * dim);
+        s.value_tiles = arena.take<char>(2 * kStreamKeys * dim_v);
+        s.weight_tiles = arena.take<char>(2 * kBlocks * kTile);
         s.sum_tiles = arena.take<char>(kBlocks * std::max<size_t>(2, dim_v / 16) * kTile);
     }
     if (prefill_rows > 0) {

@@ -188,6 +188,8 @@ int main(int argc, char** argv) {
         {"decode i8 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8, Scales::token},
         {"decode i8 b8 kv8192 32:8 offsets", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8, Scales::channel, false, true},
         {"decode e4m3 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3, Scales::token},
+        {"decode e4m3 b8 kv8192 32:8 BNSD tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3, Scales::token,
+         true},
         {"decode i4 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4, Scales::token},
         {"decode e2m1 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
         {"decode e2m1 fp16 b8 kv8192 32:8", f16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},

@@ -92,6 +92,15 @@ void shapes() {
             const double limit = dtype == Dtype::f16 ? 0x1p-10 : 0x1p-8;
             expect(worst_error(f, call) <= limit, label("error", f) + ": " + std::to_string(worst_error(f, call)));
             const Buffer together = call.out;
+            set_thread_count(3);
+            for (const Storage storage : {Storage::paged_tokens, Storage::paged_heads, Storage::paged_chunks}) {
+                if (storage == Storage::paged_chunks && (f.dim % 16 != 0 || f.dim_v % 16 != 0)) continue;
+                Call paged(f, storage);
+                run(paged.p, paged);
+                expect(paged.out.bytes == together.bytes && paged.lse == call.lse,
+                       label("other bits in pages, on three threads", f));
+            }
+            set_thread_count(0);
             for (const Sequence& s : call.p.sequences) {
                 Problem alone = call.p;
                 alone.sequences = {s};
