@@ -93,13 +93,35 @@ private:
     const bool is_constant_;
 };
 
+// The numbers of one head's channels after another's, the same for all tokens.
+class ChannelNumbers {
+public:
+    // `numbers`: [dim] in whole vectors.
+    ChannelNumbers(const ScaleView& view, int dim, float* numbers) : v_(view), dim_(dim), numbers_(numbers) {}
+
+    bool exist() const { return v_.base != nullptr; }
+
+    const float* of_head(int head) {
+        if (head != head_) read_channels(v_, v_.base + head * v_.head_stride, dim_, numbers_);
+        head_ = head;
+        return numbers_;
+    }
+
+private:
+    const ScaleView& v_;
+    const int dim_;
+    float* const numbers_;
+    int head_ = -1;  // whose are held
+};
+
 // Scales of codes that a product takes as they are: those of channels go to its other factor or to its sum, those of
 // tokens to scores or probabilities. There is one kind or the other (workspace.h: takes_codes).
 class FoldedScales {
 public:
     // `numbers`: as Scratch::key_scales.
     FoldedScales(const ScaleView& view, int64_t prefix_len, int dim, float* numbers)
-        : v_(view), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), of_channels_(is_constant(view, prefix_len)) {
+        : v_(view), prefix_len_(prefix_len), dim_(dim), numbers_(numbers), channels_(view, dim, numbers),
+          of_channels_(is_constant(view, prefix_len)) {
         for (int i = 0; i < kStreamKeys && !of_channels_; i++) numbers_[i] = 0.0f;
     }
 
@@ -107,10 +129,9 @@ public:
 
     // x[d] *= number of the head's channel d.
     void scale_channels(int head, float* x) {
-        if (head != head_) read_channels(v_, v_.base + head * v_.head_stride, dim_, numbers_);
-        head_ = head;
+        const float* scales = channels_.of_head(head);
         for (int d = 0; d < dim_; d += kLanes) {
-            store_part(x + d, load_part<vf>(x + d, dim_ - d) * load_part<vf>(numbers_ + d, dim_ - d), dim_ - d);
+            store_part(x + d, load_part<vf>(x + d, dim_ - d) * load_part<vf>(scales + d, dim_ - d), dim_ - d);
         }
     }
 
@@ -142,8 +163,8 @@ private:
     const int64_t prefix_len_;
     const int dim_;
     float* const numbers_;
+    ChannelNumbers channels_;
     const bool of_channels_;
-    int head_ = -1;  // whose channels' numbers are held
 };
 
 // Offsets of channels, the same for all tokens, of codes that a product takes as they are: what they add to a row's
@@ -151,17 +172,17 @@ private:
 class FoldedOffsets {
 public:
     // `numbers`: [dim] in whole vectors.
-    FoldedOffsets(const ScaleView& view, int64_t, int dim, float* numbers) : v_(view), dim_(dim), numbers_(numbers) {}
+    FoldedOffsets(const ScaleView& view, int64_t, int dim, float* numbers) : dim_(dim), channels_(view, dim, numbers) {}
 
     // Those of a head times x, which is scaled. In double: scores may be small beside it.
     float dot(int head, const float* x) {
-        if (v_.base == nullptr) return 0.0f;
-        read(head);
+        if (!channels_.exist()) return 0.0f;
         typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+        const float* offsets = channels_.of_head(head);
         Doubles sums = {};
         for (int d = 0; d < dim_; d += kLanes) {
             sums += __builtin_convertvector(load_part<vf>(x + d, dim_ - d), Doubles) *
-                    __builtin_convertvector(load_part<vf>(numbers_ + d, dim_ - d), Doubles);
+                    __builtin_convertvector(load_part<vf>(offsets + d, dim_ - d), Doubles);
         }
         double sum = 0;
         for (int i = 0; i < kLanes; i++) sum += sums[i];
@@ -170,24 +191,17 @@ public:
 
     // x[d] += weight * number of the head's channel d.
     void add(int head, float weight, float* x) {
-        if (v_.base == nullptr) return;
-        read(head);
+        if (!channels_.exist()) return;
+        const float* offsets = channels_.of_head(head);
         for (int d = 0; d < dim_; d += kLanes) {
             const int n = dim_ - d;
-            store_part(x + d, fma(load_part<vf>(numbers_ + d, n), splat(weight), load_part<vf>(x + d, n)), n);
+            store_part(x + d, fma(load_part<vf>(offsets + d, n), splat(weight), load_part<vf>(x + d, n)), n);
         }
     }
 
 private:
-    void read(int head) {
-        if (head != head_) read_channels(v_, v_.base + head * v_.head_stride, dim_, numbers_);
-        head_ = head;
-    }
-
-    const ScaleView& v_;
     const int dim_;
-    float* const numbers_;
-    int head_ = -1;  // whose numbers are held
+    ChannelNumbers channels_;
 };
 
 }  // namespace
