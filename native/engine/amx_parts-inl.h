@@ -33,7 +33,7 @@ public:
     // Of a power of two that is not above it; so far from the format's ends that the parts' weights are numbers.
     int exponent() const {
         const int biased = biased_exponent();
-        return (biased < 30 ? 30 : biased > 253 ? 253 : biased) - 127;
+        return (biased < 40 ? 40 : biased > 253 ? 253 : biased) - 127;
     }
 
 private:
@@ -68,6 +68,11 @@ struct Int8Parts {
         constexpr uint32_t half = kParts == 4 ? 0x00808080u : 0x00008080u;
         return (reinterpret_cast<vu>(__builtin_convertvector(x, vi)) + half) ^ half;
     }
+    // Integers, of numbers below 2^22. Cut off, all probabilities together would be a little too small beside their sum.
+    static vf nearest(vf x) {
+        const vf magic = splat(12582912.0f);  // as in exp_vector
+        return (x + magic) - magic;
+    }
     // Calls put(part, numbers).
     template <int kParts, class Put>
     static void split(vf x, Put put) {
@@ -84,7 +89,7 @@ struct Int8Parts {
         __m512i planes[4];  // of 16 numbers: third, second, first bytes
 #pragma GCC unroll 4
         for (int v = 0; v < 4; v++) {
-            const vu all = digits<kWeightParts>(load<vf>(x + v * kLanes) * factor);
+            const vu all = digits<kWeightParts>(nearest(load<vf>(x + v * kLanes) * factor));
             planes[v] = _mm512_permutexvar_epi8(order, reinterpret_cast<__m512i>(all));
         }
         const __m512i front = _mm512_shuffle_i32x4(planes[0], planes[1], 0x44);
@@ -96,7 +101,8 @@ struct Int8Parts {
                                                                   0x88));
 #else
         for (int c = 0; c < kPerRow; c += kLanes, x += kLanes) {
-            split<kWeightParts>(load<vf>(x) * factor, [&](int p, vb numbers) { store(to + p * stride + c, numbers); });
+            split<kWeightParts>(nearest(load<vf>(x) * factor),
+                                [&](int p, vb numbers) { store(to + p * stride + c, numbers); });
         }
 #endif
     }

@@ -249,6 +249,26 @@ private:
         }
     }
 
+    // Marks a head's rows that see a key of the tile whose scale is infinite or NaN: times a sum of products an infinity
+    // has a sign, times each of them it may have both.
+    void refuse(int h, const float* key_scales) {
+        vi suspect = {};
+        for (int c = round_down(begin_, kLanes); c < begin_ + count_; c += kLanes) {
+            suspect |= is_non_finite(load<vf>(key_scales + c));
+        }
+        if (!any(suspect)) return;
+        uint8_t classes[kStreamKeys];
+        for (int k = 0; k < count_; k++) {
+            classes[k] = any(is_non_finite(splat(key_scales[begin_ + k]))) ? kHuge : kOrdinary;
+        }
+        for (int r = 0; r < rows_; r++) {
+            const int64_t row = b_.row_begin + r;
+            if (sees_huge(b_, row, visible_keys(b_, row), tile_ + begin_, 0, count_, classes)) {
+                s_.row_headroom[index(h, r)] = kHugeHeadroom;
+            }
+        }
+    }
+
     // One head's values; exceptional ones are set aside where a row may not see them.
     void locate_values(int h) {
         rows_of_values_ = s_.value_heads;
@@ -279,7 +299,7 @@ private:
     void softmax(int h) {
         const int first = round_down(begin_, kLanes), last = round_up(begin_ + count_, kLanes);
         if constexpr (kFolded) {
-            if (!key_scales_.of_channels()) key_scales_.read_tokens(h, tile_ + begin_, begin_, count_);
+            if (!key_scales_.of_channels()) refuse(h, key_scales_.read_tokens(h, tile_ + begin_, begin_, count_));
             if (!exceptional_) read_value_scales(h);
         }
         for (int r = 0; r < rows_; r++) {
