@@ -68,18 +68,14 @@ struct Int8Parts {
         constexpr uint32_t half = kParts == 4 ? 0x00808080u : 0x00008080u;
         return (reinterpret_cast<vu>(__builtin_convertvector(x, vi)) + half) ^ half;
     }
-    // Integers, of numbers below 2^22. Cut off, all probabilities together would be a little too small beside their sum.
-    static vf nearest(vf x) {
-        const vf magic = splat(12582912.0f);  // as in exp_vector
-        return (x + magic) - magic;
-    }
     // Calls put(part, numbers).
     template <int kParts, class Put>
     static void split(vf x, Put put) {
         const vu all = digits<kParts>(x);
         for (int p = 0; p < kParts; p++) put(p, __builtin_convertvector(all >> (8 * (kParts - 1 - p)) & 0xffu, vb));
     }
-    // kPerRow probabilities; part p goes to to + p * stride.
+    // kPerRow probabilities; part p goes to to + p * stride. They are rounded: cut off, all of them together would be a
+    // little too small beside their sum.
     static void split_row(const float* x, vf factor, char* to, ptrdiff_t stride) {
 #if defined(__AVX512VBMI__)
         const __m512i order = _mm512_set_epi8(63, 59, 55, 51, 47, 43, 39, 35, 31, 27, 23, 19, 15, 11, 7, 3,  //
@@ -89,7 +85,7 @@ struct Int8Parts {
         __m512i planes[4];  // of 16 numbers: third, second, first bytes
 #pragma GCC unroll 4
         for (int v = 0; v < 4; v++) {
-            const vu all = digits<kWeightParts>(nearest(load<vf>(x + v * kLanes) * factor));
+            const vu all = digits<kWeightParts>(nearest_integer(load<vf>(x + v * kLanes) * factor));
             planes[v] = _mm512_permutexvar_epi8(order, reinterpret_cast<__m512i>(all));
         }
         const __m512i front = _mm512_shuffle_i32x4(planes[0], planes[1], 0x44);
@@ -101,7 +97,7 @@ struct Int8Parts {
                                                                   0x88));
 #else
         for (int c = 0; c < kPerRow; c += kLanes, x += kLanes) {
-            split<kWeightParts>(nearest(load<vf>(x) * factor),
+            split<kWeightParts>(nearest_integer(load<vf>(x) * factor),
                                 [&](int p, vb numbers) { store(to + p * stride + c, numbers); });
         }
 #endif

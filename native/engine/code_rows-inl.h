@@ -21,9 +21,8 @@ inline bool may_be_infinite(const KvView& rows, const ScaleView& scales) {
 // The part of offsets that is added to codes; of NaN, 0.
 inline vf staged_offset(vf offset) {
     constexpr float kMost = 128.0f;
-    const vf magic = splat(12582912.0f);  // as in exp_vector
     const vf inside = select(offset > kMost, splat(kMost), select(offset > -kMost, offset, splat(-kMost)));
-    return select(offset == offset, (inside + magic) - magic, vf{});
+    return select(offset == offset, nearest_integer(inside), vf{});
 }
 
 // What is done to codes: (code + offset) * scale; arrays of whole vectors, or null.

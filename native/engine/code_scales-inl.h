@@ -71,8 +71,9 @@ public:
     bool enter(int64_t first_key, int begin, int end, float factor, uint8_t* classes) {
         if (kind_ != tokens) return false;
         bool any = false;
+        read_token_numbers(v_, prefix_len_, first_key + begin, end - begin, numbers_ + begin);
         for (int c = begin; c < end; c++) {
-            const float x = read_number(v_.dtype, scale_address(v_, prefix_len_, first_key + c));
+            const float x = numbers_[c];
             const bool is_ordinary = is_ordinary_scale(x);
             numbers_[c] = is_ordinary ? x * factor : 0.0f;
             if (!is_ordinary) classes[c] = kHuge;

@@ -207,7 +207,7 @@ private:
         rows.value_bytes = beside * bytes_of(b_.value.dtype, b_.value.dim);
         rows.key_head_stride = b_.key.head_stride;
         rows.value_head_stride = b_.value.head_stride;
-        rows.heads = are_apart ? b_.kv_heads : 1;
+        if (are_apart) rows.heads = b_.kv_heads;
         rows.count = static_cast<int>(span_.end - span_.begin) + locate_upcoming();
         rows.first_tile = static_cast<int>(smaller(kStreamKeys - span_.begin % kStreamKeys, rows.count));
         const int tile = rows.heads * (rows.values == nullptr ? kStreamKeys : 2 * kStreamKeys);
@@ -239,13 +239,7 @@ private:
     // The tile's, of all heads. Rows that see one which is not for the products are marked.
     void read_group_scales(const Scales& scales) {
         for (int h = 0; h < b_.kv_heads; h++) {
-            if (!scales.read(h, tile_ + begin_, begin_, count_, s_.value_classes)) continue;
-            for (int r = 0; r < rows_; r++) {
-                const int64_t row = b_.row_begin + r;
-                if (sees_huge(b_, row, visible_keys(b_, row), tile_ + begin_, 0, count_, s_.value_classes)) {
-                    s_.row_headroom[index(h, r)] = kHugeHeadroom;
-                }
-            }
+            if (scales.read(h, tile_ + begin_, begin_, count_, s_.value_classes)) mark_rows(h, s_.value_classes);
         }
     }
 
@@ -261,6 +255,11 @@ private:
         for (int k = 0; k < count_; k++) {
             classes[k] = any(is_non_finite(splat(key_scales[begin_ + k]))) ? kHuge : kOrdinary;
         }
+        mark_rows(h, classes);
+    }
+
+    // Those of a head that see a key of the tile whose class is kHuge.
+    void mark_rows(int h, const uint8_t* classes) {
         for (int r = 0; r < rows_; r++) {
             const int64_t row = b_.row_begin + r;
             if (sees_huge(b_, row, visible_keys(b_, row), tile_ + begin_, 0, count_, classes)) {

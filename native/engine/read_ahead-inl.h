@@ -23,7 +23,7 @@ public:
         const void* const* values;       // null: there are only keys
         int64_t key_bytes, value_bytes;  // of a row
         int64_t key_head_stride, value_head_stride;
-        int heads;
+        int heads = 1;
         int first_tile;                  // rows; the others have kStreamKeys
         int count;
     };

@@ -52,6 +52,21 @@ inline int64_t scales_beside(const ScaleView& view, int64_t prefix_len, int64_t 
     return view.table == nullptr ? kStreamKeys : view.block_size - own % view.block_size;
 }
 
+// The first numbers of keys first_key + [0, count): their only ones, where all channels share them.
+inline void read_token_numbers(const ScaleView& view, int64_t prefix_len, int64_t first_key, int count, float* to) {
+    for (int k = 0; k < count;) {
+        const int64_t key = first_key + k;
+        const int n = static_cast<int>(smaller(count - k, scales_beside(view, prefix_len, key)));
+        const char* p = scale_address(view, prefix_len, key);
+        if (view.dtype == Dtype::f32 && view.token_stride == sizeof *to) {
+            __builtin_memcpy(to + k, p, sizeof *to * static_cast<size_t>(n));
+        } else {
+            for (int i = 0; i < n; i++) to[k + i] = read_number(view.dtype, p + i * view.token_stride);
+        }
+        k += n;
+    }
+}
+
 // The numbers at p for channels [0, dim), up to a whole vector.
 inline void read_channels(const ScaleView& view, const char* p, int dim, float* to) {
     if (view.group == 1 && view.group_stride == bytes_of(view.dtype, 1) && view.dtype != Dtype::e8m0) {
@@ -137,19 +152,7 @@ public:
 
     // Those of `count` keys from first_key on, into numbers [begin, begin + count) of a tile.
     float* read_tokens(int head, int64_t first_key, int begin, int count) {
-        const ScaleView view = of_head(v_, head);
-        for (int k = 0; k < count;) {
-            const int64_t key = first_key + k;
-            const int n = static_cast<int>(smaller(count - k, scales_beside(view, prefix_len_, key)));
-            const char* p = scale_address(view, prefix_len_, key);
-            float* to = numbers_ + begin + k;
-            if (view.dtype == Dtype::f32 && view.token_stride == sizeof *to) {
-                __builtin_memcpy(to, p, sizeof *to * static_cast<size_t>(n));
-            } else {
-                for (int i = 0; i < n; i++) to[i] = read_number(view.dtype, p + i * view.token_stride);
-            }
-            k += n;
-        }
+        read_token_numbers(of_head(v_, head), prefix_len_, first_key, count, numbers_ + begin);
         return numbers_;
     }
 

@@ -162,6 +162,12 @@ inline vf fma(vf a, vf b, vf c) {
 #endif
 }
 
+// The nearest integers, of numbers not above 2^22: adding 1.5 * 2^23 leaves no room for fractions.
+inline vf nearest_integer(vf x) {
+    const vf magic = splat(12582912.0f);
+    return (x + magic) - magic;
+}
+
 // The larger; `known` if x is NaN.
 inline vf max_number(vf x, vf known) {
 #if defined(__AVX512F__)

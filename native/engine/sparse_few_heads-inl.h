@@ -105,7 +105,6 @@ private:
         rows.keys = tile.rows + tile.begin;
         rows.key_bytes = dim_ * static_cast<int64_t>(sizeof(typename T::Element));
         rows.count = rows.first_tile = tile.end - tile.begin;
-        rows.heads = 1;
         ahead_ = ReadAhead(rows, kAheadRows);
     }
 
