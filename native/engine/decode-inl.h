@@ -243,8 +243,8 @@ private:
         }
     }
 
-    // Marks a head's rows that see a key of the tile whose scale is infinite or NaN: times a sum of products an infinity
-    // has a sign, times each of them it may have both.
+    // Marks a head's rows that see a key of the tile whose scale is infinite or NaN: times a sum of products an
+    // infinity has a sign, times each of them it may have both.
     void refuse(int h, const float* key_scales) {
         vi suspect = {};
         for (int c = round_down(begin_, kLanes); c < begin_ + count_; c += kLanes) {

@@ -22,9 +22,9 @@ public:
     GroupScales(const ScaleView& view, int64_t, int dim, void* memory)
         : v_(view), dim_(dim), codes_(static_cast<uint8_t*>(memory)) {}
 
-    // Of a head's keys first_key + [0, count), as keys [begin, begin + count) of the tile. Those far from 1 are replaced
-    // by 1: numbers that a row does not see are to be finite. True if there are any; then classes[k] is kHuge for the
-    // keys that have one, and rows that see such a key need other products.
+    // Of a head's keys first_key + [0, count), as keys [begin, begin + count) of the tile. Those far from 1 are
+    // replaced by 1: numbers that a row does not see are to be finite. True if there are any; then classes[k] is kHuge
+    // for the keys that have one, and rows that see such a key need other products.
     bool read(int head, int64_t first_key, int begin, int count, uint8_t* classes) const {
         const uint8_t* from = reinterpret_cast<const uint8_t*>(v_.base) + head * v_.head_stride +
                               first_key * v_.token_stride;

@@ -108,8 +108,8 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
     if (is_quantised(problem)) {
         // An item has no more heads than rows.
         const auto of_groups = [&](int32_t channels) {
-            const bool are_read = has_codes && problem.kv_dtype == Dtype::f4_e2m1;
-            return are_read ? static_cast<size_t>(schedule.decode_rows * group_scale_bytes(channels)) / sizeof(float) : 0;
+            if (!has_codes || problem.kv_dtype != Dtype::f4_e2m1) return size_t{0};
+            return static_cast<size_t>(schedule.decode_rows * group_scale_bytes(channels)) / sizeof(float);
         };
         s.key_scales = arena.take<float>(std::max({2 * dim, tile, of_groups(problem.dim)}));
         s.value_scales = arena.take<float>(std::max({2 * dim_v, tile, of_groups(problem.dim_v)}));
