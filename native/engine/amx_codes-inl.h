@@ -2,17 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stored integers as the int8 that tiles multiply. AmxCodes<T> has
-//   Parts                    what the other factor is split into, and so what the numbers are;
 //   kPiece                   channels that are taken together: of kVectors vectors of numbers;
 //   kExponent                the numbers are the codes' times 2^kExponent;
 //   kIsStored                whether keys are such numbers where they lie, in the order of memory;
 //   keys(p, bytes, to)       a key's piece as vectors; key_channel(i): which channel their i-th number is;
-//   values(rows, bytes, to)  the piece of Parts::kPerElement values as elements, tile after tile; value_channel(i):
+//   values(rows, bytes, to)  the piece of kAmxBytes values as elements, tile after tile; value_channel(i):
 //                            which channel the i-th element is of.
 // Lanes keep no order that would cost a shuffle.
 #pragma once
 
-#include "engine/amx_parts-inl.h"
+#include "engine/amx_digits-inl.h"
 #include "formats/codes-inl.h"
 
 namespace acl_attn::engine {
@@ -59,7 +58,6 @@ struct AmxCodes;
 
 template <>
 struct AmxCodes<I8> {
-    using Parts = Int8Parts;
     static constexpr int kPiece = 64, kVectors = 1, kExponent = 0;
     static constexpr bool kIsStored = true;
 
@@ -75,7 +73,6 @@ struct AmxCodes<I8> {
 // In the upper half of a byte a code is 16 times as much, and has its sign.
 template <>
 struct AmxCodes<I4> {
-    using Parts = Int8Parts;
     static constexpr int kPiece = 128, kVectors = 2, kExponent = 4;
     static constexpr bool kIsStored = false;
 

@@ -3,7 +3,7 @@
 //
 // Stored integers as bytes, and what multiplies them: an instruction that takes four unsigned bytes and four signed
 // ones. The other factor is taken in digits of a byte, counted from the row's largest number, as tiles take it (see
-// amx_parts-inl.h); products and their sums are exact.
+// digits-inl.h); products and their sums are exact.
 #pragma once
 
 #include "engine/amx_codes-inl.h"

@@ -112,7 +112,7 @@ public:
         Magnitude magnitude;
         for (int d = 0; d < ldq_; d += kLanes) magnitude.add(load<vf>(query + d));
         const int exponent = magnitude.exponent();
-        const vf factor = splat(Int8Parts::factor<kDigits>(exponent));
+        const vf factor = splat(digit_factor<kDigits>(exponent));
         __m128i raised[kDigits] = {};
         char* digits = reinterpret_cast<char*>(to.digits) + 16 * row;
         for (int piece = 0; piece < ldq_; piece += kElements) {
@@ -120,7 +120,7 @@ public:
                 float own[16];
                 for (int c = 0; c < 16; c++) own[c] = query[piece + Codes::channel(i / 64, i % 64 + c)];
                 const vf units = load<vf>(own) * factor;
-                Int8Parts::split<kDigits>(nearest_integer(units), [&](int d, vb numbers) {
+                split_digits<kDigits>(nearest_integer(units), [&](int d, vb numbers) {
                     store(digits + d * 64, numbers);
                     raised[d] = _mm_dpbusd_epi32(raised[d], _mm_set1_epi8(static_cast<char>(Codes::kOffset)),
                                                  reinterpret_cast<__m128i>(numbers));
@@ -130,7 +130,7 @@ public:
         for (int d = 0; d < kDigits; d++) {
             store(reinterpret_cast<char*>(to.raised + d) + 16 * row, _mm_sub_epi32(_mm_setzero_si128(), raised[d]));
         }
-        const __m128 weight = _mm_set1_ps(Int8Parts::weight<kDigits>(exponent, kDigits - 1));
+        const __m128 weight = _mm_set1_ps(digit_weight<kDigits>(exponent, kDigits - 1));
         store(reinterpret_cast<char*>(to.weights) + 16 * row, weight);
         return true;
     }
