@@ -7,6 +7,7 @@
 #include "engine/ahead-inl.h"
 #include "engine/block_rows-inl.h"
 #include "engine/panels-inl.h"
+#include "engine/residuals-inl.h"
 #include "engine/softmax-inl.h"
 
 namespace acl_attn::engine {
@@ -85,7 +86,7 @@ private:
     ptrdiff_t strip_row(int r) const { return r - strip_ * kMr; }
     float* scores(int r) const { return s_.scores + strip_row(r) * kScoreStride; }
     uint16_t* probabilities(int r) const { return s_.probabilities + strip_row(r) * kScoreStride; }
-    uint16_t* residuals(int r) const { return s_.probabilities + (kStripRows + strip_row(r)) * kScoreStride; }
+    ResidualList& residuals(int r) const { return s_.residuals[strip_row(r)]; }
 
     void find_ranges(int group_begin, int group_end) {
         for (int g = group_begin; g < group_end; g++) {
@@ -137,7 +138,7 @@ private:
             if (!owner().has_row(r)) {
                 if constexpr (kPaired) {
                     __builtin_memset(probabilities(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
-                    __builtin_memset(residuals(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
+                    residuals(r).count = 0;
                 }
                 continue;
             }
@@ -152,18 +153,10 @@ private:
                     store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
                 }
             }
-            if constexpr (kPaired) round_probabilities(r, range);
-        }
-    }
-
-    void round_probabilities(int r, Range range) {
-        const float* values = this->value_scales();
-        for (int c = range.begin; c < range.end; c += kLanes) {
-            vf p = load<vf>(scores(r) + c);
-            if (values != nullptr) p *= load<vf>(values + c);
-            const vh rounded = narrow_normal(p);
-            store(probabilities(r) + c, rounded);
-            if (has_residual(c)) store(residuals(r) + c, narrow_normal(p - widen(BF16{}, rounded)));
+            if constexpr (kPaired) {
+                Operand::Residuals::round(scores(r), this->value_scales(), range.begin, range.end, probabilities(r),
+                                          residuals(r));
+            }
         }
     }
 
@@ -189,7 +182,7 @@ private:
                     const float* rescale = begin > range.first_key ? kOnes
                                            : has_sums_[g]          ? s_.row_rescale + g * kMr
                                                                    : nullptr;
-                    add_values(g, begin, end, rescale, panel + begin / Operand::kDepth * kNr, c0);
+                    add_values(g, begin, end, rescale, panel, c0);
                     ahead.advance();
                 }
             }
@@ -201,17 +194,19 @@ private:
 
     void add_values(int g, int begin, int end, const float* rescale, const float* panel, int c0) {
         const int r = g * kMr;
-        const int steps = (end - begin) / Operand::kDepth;
+        const int first_step = begin / Operand::kDepth, steps = (end - begin) / Operand::kDepth;
+        const float* seen = panel + first_step * kNr;
         float* out = s_.out + r * ldo_ + c0;
         with_vectors(b_.dim_v - c0, [&](auto used) {
             constexpr int kUsed = decltype(used)::value;
             if constexpr (kPaired) {
-                value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r) + begin),
-                                            reinterpret_cast<const float*>(residuals(r) + begin), kScoreStride / 2,
-                                            panel, begin, steps, rescale, out, ldo_);
+                value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r)) + first_step,
+                                            kScoreStride / 2, seen, steps, rescale, out, ldo_);
+                for (int i = 0; i < kMr; i++) {
+                    Operand::Residuals::template add<kUsed>(residuals(r + i), panel, out + i * ldo_);
+                }
             } else {
-                value_block<Operand, kUsed>(scores(r) + begin, nullptr, kScoreStride, panel, begin, steps, rescale, out,
-                                            ldo_);
+                value_block<Operand, kUsed>(scores(r) + begin, kScoreStride, seen, steps, rescale, out, ldo_);
             }
         });
     }
