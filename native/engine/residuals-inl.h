@@ -4,8 +4,9 @@
 // Probabilities as pairs of bf16, and what their rounding left. Rounding them costs almost as much accuracy as rounding
 // the output: together 0.0023 of the output's RMS on normal data, where 0.0020 is promised. A second product of all
 // that was left would take as long as the first, but few pairs hold most of it: the largest probabilities do, and among
-// those of a size the ones that lay far from a bf16. So a row lists its pairs whose residuals are large and adds
-// only their products. What is listed depends on nothing but the row's own probabilities in the tile.
+// those of a size the ones that lay far from a bf16. So a row lists pairs with large residuals, as many as accuracy
+// needs, and adds only their products: a tenth of all where scores are normal, a third where they are almost equal.
+// What is listed depends on nothing but the row's own probabilities in the tile.
 #pragma once
 
 #include "engine/gemm-inl.h"
@@ -18,25 +19,30 @@ namespace {
 class PairResiduals {
 public:
     // Writes a row's probabilities of columns [begin, end) of a tile, multiplied by `scales` if there are any, as bf16,
-    // and lists residuals. The two blocks of kPairKeys that begin and end lie in are written as a whole, zeros outside.
+    // and lists residuals. The blocks of columns that begin and end lie in are written as a whole, zeros outside.
     static void round(float* probabilities, const float* scales, int begin, int end, uint16_t* rounded,
                       ResidualList& list) {
-        const int first = begin / kBlockKeys * kBlockKeys;
-        if (begin > first) store(probabilities + first, vf{});
-        if ((end - first) % kBlockKeys != 0) store(probabilities + end, vf{});
-        const auto scaled = [&](int c) {
-            const vf p = load<vf>(probabilities + c);
-            return scales == nullptr ? p : p * load<vf>(scales + c);
-        };
+        const int first = begin / kBlock, last = (end + kBlock - 1) / kBlock;
+        if (begin % kBlock != 0) store(probabilities + first * kBlock, vf{});
+        if (end % kBlock != 0) store(probabilities + end, vf{});
+        alignas(64) int32_t residuals[kTileKeys / 2];
         vf squares = {};
-        for (int c = first; c < end; c += kBlockKeys) {
-            const vf low = scaled(c), high = scaled(c + kLanes);
-            const vf pairs = to_pairs(low, high);
-            store(rounded + c, pairs);
+        for (int b = first; b < last; b++) {
+            vf p[2];
+            for (int i = 0; i < 2; i++) {
+                const int column = b * kBlock + i * kLanes;
+                p[i] = load<vf>(probabilities + column);
+                if (scales != nullptr) p[i] *= load<vf>(scales + column);
+            }
+            const vf pairs = to_pairs(p[0], p[1]);
+            store(rounded + b * kBlock, pairs);
             squares = Bf16PairOperand::madd(squares, pairs, pairs);
-            store(list.pairs + c / 2, to_pairs(low - lower_keys(pairs), high - upper_keys(pairs)));
+            store(residuals + b * kLanes, to_pairs(p[0] - lower_keys(pairs), p[1] - upper_keys(pairs)));
         }
-        select(reduce_sum(squares) * kNegligible, first, end, list);
+        // At first a bound that most rows need not lower. No tile has more pairs than the last one takes into account.
+        const float total = reduce_sum(squares);
+        float bound = total * (6e-6f / (kTileKeys / 2));
+        while (list_larger(residuals, first, last, bound, list) > total * kNegligible) bound *= 0.5f;
     }
 
     // sums[c] += what is listed times the panel's columns; two chains of additions, because one would wait for itself.
@@ -52,10 +58,11 @@ public:
     }
 
 private:
-    static constexpr int kBlockKeys = 2 * kLanes;
-    // Of the sum of a row's squared probabilities in a tile: a pair's squared residuals up to here are left out, so
-    // that those of all pairs are at most 3e-6 of it, and 0.6e-6 on normal data. The output's own rounding is 2.8e-6.
-    static constexpr float kNegligible = 3e-6f / (kTileKeys / 2);
+    static constexpr int kBlock = 2 * kLanes;  // columns whose pairs fill a vector
+    static constexpr int kStepBytes = kNr * 4;
+    // Squared residuals that a row may leave out, of its squared probabilities: the output's own rounding is 2.8e-6 of
+    // its square. Both of a tile, so that it does not matter if values of keys in another one are small.
+    static constexpr float kNegligible = 1.1e-6f;
 
     static vf to_pairs(vf low, vf high) { return reinterpret_cast<vf>(_mm512_cvtne2ps_pbh(high, low)); }
     static vf lower_keys(vf pairs) { return widen(BF16{}, half(_mm512_castsi512_si256(bits(pairs)))); }
@@ -63,22 +70,25 @@ private:
     static __m512i bits(vf pairs) { return reinterpret_cast<__m512i>(pairs); }
     static vh half(__m256i v) { return reinterpret_cast<vh>(v); }
 
-    // list.pairs holds all pairs of columns [first, end) in their places, and then those with larger squares.
-    static void select(float negligible, int first, int end, ResidualList& list) {
-        vi offset = (lane_index() + first / 2) * kStepBytes;
+    // Lists the pairs of blocks [first, last) whose squares are larger than `bound`; returns the sum of the others'.
+    static float list_larger(const int32_t* residuals, int first, int last, float bound, ResidualList& list) {
+        vi offset = (lane_index() + first * kLanes) * kStepBytes;
+        vf left = {};
         int count = 0;
-        for (int c = first; c < end; c += kBlockKeys, offset += kLanes * kStepBytes) {
-            const vf pairs = load<vf>(list.pairs + c / 2);
+        for (int b = first; b < last; b++, offset += kLanes * kStepBytes) {
+            const vf pairs = load<vf>(residuals + b * kLanes);
             const vf squares = Bf16PairOperand::madd(vf{}, pairs, pairs);
-            const __mmask16 large = _mm512_cmp_ps_mask(squares, splat(negligible), _CMP_GT_OQ);
-            store(list.pairs + count, _mm512_maskz_compress_epi32(large, bits(pairs)));
-            store(list.offsets + count, _mm512_maskz_compress_epi32(large, reinterpret_cast<__m512i>(offset)));
-            count += __builtin_popcount(large);
+            const __mmask16 is_larger = _mm512_cmp_ps_mask(squares, splat(bound), _CMP_GT_OQ);
+            left = _mm512_mask_add_ps(left, _knot_mask16(is_larger), left, squares);
+            store(list.pairs + count, _mm512_maskz_compress_epi32(is_larger, bits(pairs)));
+            store(list.offsets + count, _mm512_maskz_compress_epi32(is_larger, reinterpret_cast<__m512i>(offset)));
+            count += __builtin_popcount(is_larger);
         }
         // An even number: one more is 0, times values that are finite.
         list.pairs[count] = 0;
         list.offsets[count] = list.offsets[count > 0 ? count - 1 : 0];
         list.count = (count + 1) / 2 * 2;
+        return reduce_sum(left);
     }
 
     template <int kUsed>
@@ -91,8 +101,6 @@ private:
             sums[c] = Bf16PairOperand::madd(sums[c], residual, load<vf>(step + c * sizeof(vf)));
         }
     }
-
-    static constexpr int kStepBytes = kNr * 4;
 };
 
 }  // namespace
