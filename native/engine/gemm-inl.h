@@ -69,12 +69,21 @@ inline vf splat_element(const float* p) {
     return as_float(splat_int(bits));
 }
 
+// What a product's sums of a row get beside it: nothing.
+struct NothingMore {
+    template <int kUsed>
+    void operator()(int, vf (&)[kUsed]) const {}
+};
+
 template <class Operand, int kUsed>
 struct Accumulators {
     vf v[kMr][kUsed];
 
-    // a: [kMr][lda] elements, b: [steps][kNr]. The accumulators stay in registers only inside this function.
-    __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps) {
+    // a: [kMr][lda] elements, b: [steps][kNr]. add_more(r, sums) then adds to the sums of row r; inside the function,
+    // because accumulators stay in registers only there.
+    template <class AddMore = NothingMore>
+    __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps,
+                                            AddMore add_more = {}) {
         vf acc[kMr][kUsed];
 #pragma GCC unroll 8
         for (int r = 0; r < kMr; r++) {
@@ -93,6 +102,8 @@ struct Accumulators {
                 for (int c = 0; c < kUsed; c++) acc[r][c] = Operand::madd(acc[r][c], row, column[c]);
             }
         }
+#pragma GCC unroll 8
+        for (int r = 0; r < kMr; r++) add_more(r, acc[r]);
 #pragma GCC unroll 8
         for (int r = 0; r < kMr; r++) {
 #pragma GCC unroll 4
@@ -126,16 +137,16 @@ inline void score_block(const float* query, int parts, ptrdiff_t part_size, ptrd
 }
 
 // out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]; without the first term,
-// whatever `out` holds, where rescale is null.
-template <class Operand, int kUsed>
+// whatever `out` holds, where rescale is null. And what add_more adds.
+template <class Operand, int kUsed, class AddMore = NothingMore>
 inline void value_block(const float* probabilities, ptrdiff_t ldp, const float* panel, int steps, const float* rescale,
-                        float* out, ptrdiff_t ldo) {
+                        float* out, ptrdiff_t ldo, AddMore add_more = {}) {
     Accumulators<Operand, kUsed> acc = {};
     for (int r = 0; r < kMr && rescale != nullptr; r++) {
         const vf factor = splat(rescale[r]);
         for (int c = 0; c < kUsed; c++) acc.v[r][c] = load<vf>(out + r * ldo + c * kLanes) * factor;
     }
-    acc.add(probabilities, ldp, panel, steps);
+    acc.add(probabilities, ldp, panel, steps, add_more);
     for (int r = 0; r < kMr; r++) {
         for (int c = 0; c < kUsed; c++) store(out + r * ldo + c * kLanes, acc.v[r][c]);
     }

@@ -45,16 +45,20 @@ public:
         while (list_larger(residuals, first, last, bound, list) > total * kNegligible) bound *= 0.5f;
     }
 
-    // sums[c] += what is listed times the panel's columns; two chains of additions, because one would wait for itself.
+    // What to add to a block's products with a panel; of its first row's list, which the others' follow.
+    PairResiduals(const ResidualList* lists, const float* panel) : lists_(lists), panel_(panel) {}
+
+    // In two chains of additions, because one would wait for itself.
     template <int kUsed>
-    static void add(const ResidualList& list, const float* panel, float* sums) {
-        vf even[kUsed], odd[kUsed] = {};
-        for (int c = 0; c < kUsed; c++) even[c] = load<vf>(sums + c * kLanes);
+    __attribute__((always_inline)) void operator()(int r, vf (&sums)[kUsed]) const {
+        const ResidualList& list = lists_[r];
+        vf odd[kUsed] = {};
         for (int i = 0; i < list.count; i += 2) {
-            add_product(list, i, panel, even);
-            add_product(list, i + 1, panel, odd);
+            add_product(list, i, sums);
+            add_product(list, i + 1, odd);
         }
-        for (int c = 0; c < kUsed; c++) store(sums + c * kLanes, even[c] + odd[c]);
+#pragma GCC unroll 4
+        for (int c = 0; c < kUsed; c++) sums[c] += odd[c];
     }
 
 private:
@@ -92,15 +96,17 @@ private:
     }
 
     template <int kUsed>
-    __attribute__((always_inline)) static void add_product(const ResidualList& list, int i, const float* panel,
-                                                           vf (&sums)[kUsed]) {
+    __attribute__((always_inline)) void add_product(const ResidualList& list, int i, vf (&sums)[kUsed]) const {
         const vf residual = as_float(splat_int(list.pairs[i]));
-        const char* step = reinterpret_cast<const char*>(panel) + list.offsets[i];
+        const char* step = reinterpret_cast<const char*>(panel_) + list.offsets[i];
 #pragma GCC unroll 4
         for (int c = 0; c < kUsed; c++) {
             sums[c] = Bf16PairOperand::madd(sums[c], residual, load<vf>(step + c * sizeof(vf)));
         }
     }
+
+    const ResidualList* lists_;
+    const float* panel_;
 };
 
 }  // namespace

@@ -201,10 +201,8 @@ private:
             constexpr int kUsed = decltype(used)::value;
             if constexpr (kPaired) {
                 value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r)) + first_step,
-                                            kScoreStride / 2, seen, steps, rescale, out, ldo_);
-                for (int i = 0; i < kMr; i++) {
-                    Operand::Residuals::template add<kUsed>(residuals(r + i), panel, out + i * ldo_);
-                }
+                                            kScoreStride / 2, seen, steps, rescale, out, ldo_,
+                                            typename Operand::Residuals(&residuals(r), panel));
             } else {
                 value_block<Operand, kUsed>(scores(r) + begin, kScoreStride, seen, steps, rescale, out, ldo_);
             }
