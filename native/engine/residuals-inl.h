@@ -41,8 +41,8 @@ public:
         }
         // At first a bound that most rows need not lower. No tile has more pairs than the last one takes into account.
         const float total = reduce_sum(squares);
-        float bound = total * (6e-6f / (kTileKeys / 2));
-        while (list_larger(residuals, first, last, bound, list) > total * kNegligible) bound *= 0.5f;
+        float bound = total * (5e-6f / (kTileKeys / 2));
+        while (list_larger(residuals, first, last, bound, list) > total * kNegligible) bound *= 0.6f;
     }
 
     // What to add to a block's products with a panel; of its first row's list, which the others' follow.
@@ -66,7 +66,7 @@ private:
     static constexpr int kStepBytes = kNr * 4;
     // Squared residuals that a row may leave out, of its squared probabilities: the output's own rounding is 2.8e-6 of
     // its square. Both of a tile, so that it does not matter if values of keys in another one are small.
-    static constexpr float kNegligible = 1.1e-6f;
+    static constexpr float kNegligible = 1e-6f;
 
     static vf to_pairs(vf low, vf high) { return reinterpret_cast<vf>(_mm512_cvtne2ps_pbh(high, low)); }
     static vf lower_keys(vf pairs) { return widen(BF16{}, half(_mm512_castsi512_si256(bits(pairs)))); }
