@@ -25,8 +25,9 @@ public:
         const int first = begin / kBlock, last = (end + kBlock - 1) / kBlock;
         if (begin % kBlock != 0) store(probabilities + first * kBlock, vf{});
         if (end % kBlock != 0) store(probabilities + end, vf{});
+        const vf ones = to_pairs(splat(1.0f), splat(1.0f));
         alignas(64) int32_t residuals[kTileKeys / 2];
-        vf squares = {};
+        vf squares = {}, sizes = {};
         for (int b = first; b < last; b++) {
             vf p[2];
             for (int i = 0; i < 2; i++) {
@@ -37,11 +38,13 @@ public:
             const vf pairs = to_pairs(p[0], p[1]);
             store(rounded + b * kBlock, pairs);
             squares = Bf16PairOperand::madd(squares, pairs, pairs);
+            sizes = Bf16PairOperand::madd(sizes, absolute(pairs), ones);
             store(residuals + b * kLanes, to_pairs(p[0] - lower_keys(pairs), p[1] - upper_keys(pairs)));
         }
-        // At first a bound that most rows need not lower. No tile has more pairs than the last one takes into account.
-        const float total = reduce_sum(squares);
-        float bound = total * (5e-6f / (kTileKeys / 2));
+        // The first bound is that of a probability as most of the sum consists of: enough for almost all rows, whether
+        // few keys matter or many. A bound low enough for any is reached soon.
+        const float total = reduce_sum(squares), typical = total / reduce_sum(sizes);
+        float bound = 5e-6f * typical * typical;
         while (list_larger(residuals, first, last, bound, list) > total * kNegligible) bound *= 0.6f;
     }
 
@@ -71,6 +74,7 @@ private:
     static vf to_pairs(vf low, vf high) { return reinterpret_cast<vf>(_mm512_cvtne2ps_pbh(high, low)); }
     static vf lower_keys(vf pairs) { return widen(BF16{}, half(_mm512_castsi512_si256(bits(pairs)))); }
     static vf upper_keys(vf pairs) { return widen(BF16{}, half(_mm512_extracti64x4_epi64(bits(pairs), 1))); }
+    static vf absolute(vf pairs) { return as_float(as_int(pairs) & 0x7fff7fff); }
     static __m512i bits(vf pairs) { return reinterpret_cast<__m512i>(pairs); }
     static vh half(__m256i v) { return reinterpret_cast<vh>(v); }
 
