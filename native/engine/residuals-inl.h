@@ -82,7 +82,7 @@ private:
     static float list_larger(const int32_t* residuals, int first, int last, float bound, ResidualList& list) {
         vi offset = (lane_index() + first * kLanes) * kStepBytes;
         vf left = {};
-        int count = 0;
+        size_t count = 0;
         for (int b = first; b < last; b++, offset += kLanes * kStepBytes) {
             const vf pairs = load<vf>(residuals + b * kLanes);
             const vf squares = Bf16PairOperand::madd(vf{}, pairs, pairs);
@@ -90,12 +90,12 @@ private:
             left = _mm512_mask_add_ps(left, _knot_mask16(is_larger), left, squares);
             store(list.pairs + count, _mm512_maskz_compress_epi32(is_larger, bits(pairs)));
             store(list.offsets + count, _mm512_maskz_compress_epi32(is_larger, reinterpret_cast<__m512i>(offset)));
-            count += __builtin_popcount(is_larger);
+            count += static_cast<size_t>(__builtin_popcount(_cvtmask16_u32(is_larger)));
         }
         // An even number: one more is 0, times values that are finite.
         list.pairs[count] = 0;
         list.offsets[count] = list.offsets[count > 0 ? count - 1 : 0];
-        list.count = (count + 1) / 2 * 2;
+        list.count = static_cast<int32_t>((count + 1) / 2 * 2);
         return reduce_sum(left);
     }
 

@@ -44,13 +44,20 @@ struct SoftmaxStep {
 // stays so while all are hidden, and then every probability and the rescaling are 0, not NaN. NaN scores do not
 // take part in the maximum but make the sum NaN.
 inline SoftmaxStep softmax_step(float* scores, int begin, int end, float max_before) {
-    vf top = splat(-kInfinity);
-    for (int c = begin; c < end; c += kLanes) top = max_number(load<vf>(scores + c), top);
-    const float top_now = reduce_max(top);
+    // Two chains: one would wait for itself.
+    vf top = splat(-kInfinity), other_top = top;
+    int column = begin;
+    for (; column + kLanes < end; column += 2 * kLanes) {
+        top = max_number(load<vf>(scores + column), top);
+        other_top = max_number(load<vf>(scores + column + kLanes), other_top);
+    }
+    if (column < end) top = max_number(load<vf>(scores + column), top);
+    const float top_now = reduce_max(max_number(top, other_top));
     const float max_now = top_now > max_before ? top_now : max_before;
     const float reference = max_now == -kInfinity ? 0.0f : max_now;
     const vf shift = splat(reference);
     vf sum = {};
+#pragma GCC unroll 2
     for (int c = begin; c < end; c += kLanes) {
         const vf p = exp_vector(load<vf>(scores + c) - shift);
         store(scores + c, p);
