@@ -5,7 +5,7 @@
 // the output: together 0.0023 of the output's RMS on normal data, where 0.0020 is promised. A second product of all
 // that was left would take as long as the first, but few pairs hold most of it: the largest probabilities do, and among
 // those of a size the ones that lay far from a bf16. So a row lists pairs with large residuals, as many as accuracy
-// needs, and adds only their products: a tenth of all where scores are normal, a third where they are almost equal.
+// needs, and adds only their products: a tenth of all where scores are normal, two fifths where they are almost equal.
 // What is listed depends on nothing but the row's own probabilities in the tile.
 #pragma once
 
@@ -41,14 +41,14 @@ public:
             sizes = Bf16PairOperand::madd(sizes, absolute(pairs), ones);
             store(residuals + b * kLanes, to_pairs(p[0] - lower_keys(pairs), p[1] - upper_keys(pairs)));
         }
-        // The first bound is that of a probability as most of the sum consists of: enough for almost all rows, whether
-        // few keys matter or many. A bound low enough for any is reached soon.
+        // Seen from a probability as most of the sum consists of, the same bound is enough for almost all rows, whether
+        // few keys matter or many. What is enough for any is reached soon.
         const float total = reduce_sum(squares), typical = total / reduce_sum(sizes);
         float bound = 5e-6f * typical * typical;
         while (list_larger(residuals, first, last, bound, list) > total * kNegligible) bound *= 0.6f;
     }
 
-    // What to add to a block's products with a panel; of its first row's list, which the others' follow.
+    // What the lists of a block's rows, one after another, add to its products with a panel.
     PairResiduals(const ResidualList* lists, const float* panel) : lists_(lists), panel_(panel) {}
 
     // In two chains of additions, because one would wait for itself.
@@ -68,7 +68,8 @@ private:
     static constexpr int kBlock = 2 * kLanes;  // columns whose pairs fill a vector
     static constexpr int kStepBytes = kNr * 4;
     // Squared residuals that a row may leave out, of its squared probabilities: the output's own rounding is 2.8e-6 of
-    // its square. Both of a tile, so that it does not matter if values of keys in another one are small.
+    // its square. Both of a tile: keys of another one may outweigh it, but with small values. Scales of values below
+    // 2^-54 make squares that the instruction takes for 0: then nothing is listed.
     static constexpr float kNegligible = 1e-6f;
 
     static vf to_pairs(vf low, vf high) { return reinterpret_cast<vf>(_mm512_cvtne2ps_pbh(high, low)); }
