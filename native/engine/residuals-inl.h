@@ -18,15 +18,19 @@ namespace {
 
 class PairResiduals {
 public:
-    // Writes a row's probabilities of columns [begin, end) of a tile, multiplied by `scales` if there are any, as bf16,
-    // and lists residuals. The blocks of columns that begin and end lie in are written as a whole, zeros outside.
-    static void round(float* probabilities, const float* scales, int begin, int end, uint16_t* rounded,
-                      ResidualList& list) {
-        const int first = begin / kBlock, last = (end + kBlock - 1) / kBlock;
+    // What is known of a row's columns of a tile before any are listed.
+    struct Row {
+        alignas(64) int32_t residuals[kTileKeys / 2];  // pairs in their places
+        float squares, sizes;                          // sums of the probabilities'
+    };
+
+    // Writes a row's probabilities of columns [begin, end) of a tile, multiplied by `scales` if there are any, as bf16.
+    // The blocks of columns that begin and end lie in are written as a whole, zeros outside.
+    static void round(float* probabilities, const float* scales, int begin, int end, uint16_t* rounded, Row& row) {
+        const int first = begin / kBlock, last = blocks_to(end);
         if (begin % kBlock != 0) store(probabilities + first * kBlock, vf{});
         if (end % kBlock != 0) store(probabilities + end, vf{});
         const vf ones = to_pairs(splat(1.0f), splat(1.0f));
-        alignas(64) int32_t residuals[kTileKeys / 2];
         vf squares = {}, sizes = {};
         for (int b = first; b < last; b++) {
             vf p[2];
@@ -39,13 +43,18 @@ public:
             store(rounded + b * kBlock, pairs);
             squares = Bf16PairOperand::madd(squares, pairs, pairs);
             sizes = Bf16PairOperand::madd(sizes, absolute(pairs), ones);
-            store(residuals + b * kLanes, to_pairs(p[0] - lower_keys(pairs), p[1] - upper_keys(pairs)));
+            store(row.residuals + b * kLanes, to_pairs(p[0] - lower_keys(pairs), p[1] - upper_keys(pairs)));
         }
+        row.squares = reduce_sum(squares);
+        row.sizes = reduce_sum(sizes);
+    }
+
+    static void list(const Row& row, int begin, int end, ResidualList& list) {
         // Seen from a probability as most of the sum consists of, the same bound is enough for almost all rows, whether
         // few keys matter or many. What is enough for any is reached soon.
-        const float total = reduce_sum(squares), typical = total / reduce_sum(sizes);
+        const float typical = row.squares / row.sizes, negligible = row.squares * kNegligible;
         float bound = 5e-6f * typical * typical;
-        while (list_larger(residuals, first, last, bound, list) > total * kNegligible) bound *= 0.6f;
+        while (list_larger(row.residuals, begin / kBlock, blocks_to(end), bound, list) > negligible) bound *= 0.6f;
     }
 
     // What the lists of a block's rows, one after another, add to its products with a panel.
@@ -72,6 +81,7 @@ private:
     // 2^-54 make squares that the instruction takes for 0: then nothing is listed.
     static constexpr float kNegligible = 1e-6f;
 
+    static int blocks_to(int end) { return (end + kBlock - 1) / kBlock; }
     static vf to_pairs(vf low, vf high) { return reinterpret_cast<vf>(_mm512_cvtne2ps_pbh(high, low)); }
     static vf lower_keys(vf pairs) { return widen(BF16{}, half(_mm512_castsi512_si256(bits(pairs)))); }
     static vf upper_keys(vf pairs) { return widen(BF16{}, half(_mm512_extracti64x4_epi64(bits(pairs), 1))); }

@@ -131,32 +131,50 @@ private:
         }
     }
 
+    // In steps that all rows take before the next one: a row's reductions then wait for each other beside other rows'.
     void softmax(int g) {
         const Range range = ranges_[g];
         if (range.empty()) return;
-        for (int r = g * kMr; r < (g + 1) * kMr; r++) {
-            if (!owner().has_row(r)) {
-                if constexpr (kPaired) {
-                    __builtin_memset(probabilities(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
-                    residuals(r).count = 0;
-                }
-                continue;
-            }
+        const int row = g * kMr;
+        float largest[kMr];
+        for (int r = row; r < row + kMr; r++) {
+            if (!owner().has_row(r)) continue;
             owner().adjust_scores(r, owner().seen(r), range.begin, range.end, scores(r));
-            const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r]);
-            s_.row_max[r] = step.max;
-            s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
-            s_.row_rescale[r] = step.rescale;
-            if (panels_.exceptional) this->set_aside(r, panels_, {panels_.begin, panels_.end});
-            if (s_.row_headroom[r] != 1.0f) {
-                for (int c = range.begin; c < range.end; c += kLanes) {
-                    store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
-                }
-            }
-            if constexpr (kPaired) {
+            largest[r - row] = largest_score(scores(r), range.begin, range.end);
+        }
+        for (int r = row; r < row + kMr; r++) {
+            if (owner().has_row(r)) softmax(r, range, largest[r - row]);
+        }
+        if constexpr (kPaired) round_probabilities(row, range);
+    }
+
+    void softmax(int r, Range range, float largest) {
+        const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r], largest);
+        s_.row_max[r] = step.max;
+        s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
+        s_.row_rescale[r] = step.rescale;
+        if (panels_.exceptional) this->set_aside(r, panels_, {panels_.begin, panels_.end});
+        if (s_.row_headroom[r] == 1.0f) return;
+        for (int c = range.begin; c < range.end; c += kLanes) {
+            store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
+        }
+    }
+
+    // Of a group.
+    void round_probabilities(int row, Range range) {
+        typename Operand::Residuals::Row rounded[kMr];
+        for (int r = row; r < row + kMr; r++) {
+            if (owner().has_row(r)) {
                 Operand::Residuals::round(scores(r), this->value_scales(), range.begin, range.end, probabilities(r),
-                                          residuals(r));
+                                          rounded[r - row]);
+            } else {
+                __builtin_memset(probabilities(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
+                residuals(r).count = 0;
             }
+        }
+        for (int r = row; r < row + kMr; r++) {
+            if (!owner().has_row(r)) continue;
+            Operand::Residuals::list(rounded[r - row], range.begin, range.end, residuals(r));
         }
     }
 
