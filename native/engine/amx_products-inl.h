@@ -56,8 +56,9 @@ struct AmxCodeOperand : AmxOperand<1> {
     using Rows = AmxRows<T, AmxCodeOperand, Owner>;
 };
 
-// Probabilities rounded to bf16 cost almost as much accuracy as rounding the output (see has_residual): what that left
-// is added for the keys of three products in four. Where outputs are fp16, for all.
+// Probabilities rounded to bf16 cost almost as much accuracy as rounding the output: together 0.00224 of the output's
+// RMS on normal data, where 0.0020 is promised. What that left is added for the keys of three products in four, which
+// brings it to 0.0018. Where outputs are fp16, for all.
 template <class Operand>
 constexpr bool has_rest(int column) {
     return Operand::kIsExact || column / kAmxDepth % 4 != 3;

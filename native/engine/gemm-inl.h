@@ -19,13 +19,9 @@ constexpr int kVectors = 2;
 #endif
 constexpr int kNr = kVectors * kLanes;
 
-// Probabilities are rounded to bf16 where operands are pairs, which costs almost as much accuracy as rounding the output:
-// together 0.00224 of the output's RMS on normal data, where 0.0020 is promised. Adding back what rounding left, for
-// three vectors of keys in four, brings that to 0.0018.
-constexpr bool has_residual(int column) { return column / kLanes % 4 != 3; }
-
 template <class T, class Operand, class Owner>
 class TileRows;  // tile_rows-inl.h
+class PairResiduals;  // residuals-inl.h
 
 // What panels are made of. A step consumes kDepth values of k from each row: one 32-bit element.
 struct VectorOperand {
@@ -50,6 +46,7 @@ struct Fp32Operand : VectorOperand {
 #if defined(__AVX512BF16__)
 struct Bf16PairOperand : VectorOperand {
     static constexpr int kDepth = 2;
+    using Residuals = PairResiduals;  // of probabilities
     template <class T, class Owner>
     using Rows = TileRows<T, Bf16PairOperand, Owner>;
     static vf madd(vf acc, vf a, vf b) {
@@ -72,42 +69,41 @@ inline vf splat_element(const float* p) {
     return as_float(splat_int(bits));
 }
 
+// What a product's sums of a row get beside it: nothing.
+struct NothingMore {
+    template <int kUsed>
+    void operator()(int, vf (&)[kUsed]) const {}
+};
+
 template <class Operand, int kUsed>
 struct Accumulators {
     vf v[kMr][kUsed];
 
-    // a: [kMr][lda] elements, b: [steps][kNr]
-    __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps) {
-        add(a, lda, b, steps, steps, [](int) { return true; });
-    }
-
-    // Of runs of `run` steps those that `is_used` has, which is asked for their first step. In one function, because
-    // the accumulators stay in registers only inside it.
-    template <class IsUsed>
-    __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps, int run,
-                                            IsUsed is_used) {
+    // a: [kMr][lda] elements, b: [steps][kNr]. add_more(r, sums) then adds to the sums of row r; inside the function,
+    // because accumulators stay in registers only there.
+    template <class AddMore = NothingMore>
+    __attribute__((always_inline)) void add(const float* a, ptrdiff_t lda, const float* b, int steps,
+                                            AddMore add_more = {}) {
         vf acc[kMr][kUsed];
 #pragma GCC unroll 8
         for (int r = 0; r < kMr; r++) {
 #pragma GCC unroll 4
             for (int c = 0; c < kUsed; c++) acc[r][c] = v[r][c];
         }
-        for (int first = 0; first < steps; first += run) {
-            if (!is_used(first)) continue;
-            const float *row_element = a + first, *column_element = b + first * kNr;
 #pragma GCC unroll 1
-            for (int s = 0; s < run; s++, column_element += kNr, row_element++) {
-                vf column[kUsed];
+        for (int s = 0; s < steps; s++, a++, b += kNr) {
+            vf column[kUsed];
 #pragma GCC unroll 4
-                for (int c = 0; c < kUsed; c++) column[c] = load<vf>(column_element + c * kLanes);
+            for (int c = 0; c < kUsed; c++) column[c] = load<vf>(b + c * kLanes);
 #pragma GCC unroll 8
-                for (int r = 0; r < kMr; r++) {
-                    const vf row = splat_element(row_element + r * lda);
+            for (int r = 0; r < kMr; r++) {
+                const vf row = splat_element(a + r * lda);
 #pragma GCC unroll 4
-                    for (int c = 0; c < kUsed; c++) acc[r][c] = Operand::madd(acc[r][c], row, column[c]);
-                }
+                for (int c = 0; c < kUsed; c++) acc[r][c] = Operand::madd(acc[r][c], row, column[c]);
             }
         }
+#pragma GCC unroll 8
+        for (int r = 0; r < kMr; r++) add_more(r, acc[r]);
 #pragma GCC unroll 8
         for (int r = 0; r < kMr; r++) {
 #pragma GCC unroll 4
@@ -141,21 +137,16 @@ inline void score_block(const float* query, int parts, ptrdiff_t part_size, ptrd
 }
 
 // out[r][c] = out[r][c] * rescale[r] + sum over k of probabilities[r][k] * panel[k][c]; without the first term,
-// whatever `out` holds, where rescale is null. With pairs also the residuals
-// of the columns that have them (otherwise null); `column` is the tile column of the first.
-template <class Operand, int kUsed>
-inline void value_block(const float* probabilities, const float* residuals, ptrdiff_t ldp, const float* panel,
-                        int column, int steps, const float* rescale, float* out, ptrdiff_t ldo) {
+// whatever `out` holds, where rescale is null. And what add_more adds.
+template <class Operand, int kUsed, class AddMore = NothingMore>
+inline void value_block(const float* probabilities, ptrdiff_t ldp, const float* panel, int steps, const float* rescale,
+                        float* out, ptrdiff_t ldo, AddMore add_more = {}) {
     Accumulators<Operand, kUsed> acc = {};
     for (int r = 0; r < kMr && rescale != nullptr; r++) {
         const vf factor = splat(rescale[r]);
         for (int c = 0; c < kUsed; c++) acc.v[r][c] = load<vf>(out + r * ldo + c * kLanes) * factor;
     }
-    acc.add(probabilities, ldp, panel, steps);
-    if constexpr (Operand::kDepth > 1) {
-        acc.add(residuals, ldp, panel, steps, kLanes / Operand::kDepth,
-                [&](int step) { return has_residual(column + step * Operand::kDepth); });
-    }
+    acc.add(probabilities, ldp, panel, steps, add_more);
     for (int r = 0; r < kMr; r++) {
         for (int c = 0; c < kUsed; c++) store(out + r * ldo + c * kLanes, acc.v[r][c]);
     }

@@ -140,6 +140,15 @@ struct MergeBlock {
     RowSink sink;
 };
 
+// Pairs of a row's probabilities in a tile whose rounding is made up for (residuals-inl.h).
+struct ResidualList {
+    static constexpr int kRoom = kTileKeys / 2 + 16;  // whole vectors are written
+    int32_t pairs[kRoom];    // what rounding left, two bf16 each
+    int32_t offsets[kRoom];  // of their steps in a value panel, in bytes
+    int32_t count;
+    int32_t padding[15];     // to an odd number of cache lines: rows would fall into the same sets
+};
+
 // Memory of one thread. Every pointer is 64-byte aligned; prefill and decode use the same bytes, never at once.
 // "padded" means rounded up to kLanes of the kernels.
 struct Scratch {
@@ -172,7 +181,8 @@ struct Scratch {
     float* key_panels;                 // [part][panel][steps of dim][columns]
     float* value_panels;               // [part][panel][steps of kTileKeys][columns]
     // prefill in forms of bf16 only
-    uint16_t* probabilities;           // [2][kStripRows][kScoreStride]: bf16, and what its rounding left; or null
+    uint16_t* probabilities;           // [kStripRows][kScoreStride] bf16, or null
+    ResidualList* residuals;           // [kStripRows], likewise
     float* aside;                      // [rows][padded dim_v]: sums of the values set aside
 };
 

@@ -40,17 +40,28 @@ struct SoftmaxStep {
     float sum;      // of the new probabilities
 };
 
-// Turns scores [begin, end) into exp(score - max) in place. The running maximum is -infinity before the first score; it
-// stays so while all are hidden, and then every probability and the rescaling are 0, not NaN. NaN scores do not
-// take part in the maximum but make the sum NaN.
-inline SoftmaxStep softmax_step(float* scores, int begin, int end, float max_before) {
-    vf top = splat(-kInfinity);
-    for (int c = begin; c < end; c += kLanes) top = max_number(load<vf>(scores + c), top);
-    const float top_now = reduce_max(top);
+// Of scores [begin, end); NaN takes no part.
+inline float largest_score(const float* scores, int begin, int end) {
+    // Two chains: one would wait for itself.
+    vf top = splat(-kInfinity), other_top = top;
+    int column = begin;
+    for (; column + kLanes < end; column += 2 * kLanes) {
+        top = max_number(load<vf>(scores + column), top);
+        other_top = max_number(load<vf>(scores + column + kLanes), other_top);
+    }
+    if (column < end) top = max_number(load<vf>(scores + column), top);
+    return reduce_max(max_number(top, other_top));
+}
+
+// Turns scores [begin, end) into exp(score - max) in place; top_now is the largest of them. The running maximum is
+// -infinity before the first score; it stays so while all are hidden, and then every probability and the rescaling are
+// 0, not NaN. NaN scores make the sum NaN.
+inline SoftmaxStep softmax_step(float* scores, int begin, int end, float max_before, float top_now) {
     const float max_now = top_now > max_before ? top_now : max_before;
     const float reference = max_now == -kInfinity ? 0.0f : max_now;
     const vf shift = splat(reference);
     vf sum = {};
+#pragma GCC unroll 2
     for (int c = begin; c < end; c += kLanes) {
         const vf p = exp_vector(load<vf>(scores + c) - shift);
         store(scores + c, p);
@@ -59,6 +70,9 @@ inline SoftmaxStep softmax_step(float* scores, int begin, int end, float max_bef
     // exp(0) is 1: the common case of an unchanged maximum needs no exponential.
     const float rescale = max_now == max_before && max_now != -kInfinity ? 1.0f : exp_scalar(max_before - reference);
     return {max_now, rescale, reduce_sum(sum)};
+}
+inline SoftmaxStep softmax_step(float* scores, int begin, int end, float max_before) {
+    return softmax_step(scores, begin, end, max_before, largest_score(scores, begin, end));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "engine/ahead-inl.h"
 #include "engine/block_rows-inl.h"
 #include "engine/panels-inl.h"
+#include "engine/residuals-inl.h"
 #include "engine/softmax-inl.h"
 
 namespace acl_attn::engine {
@@ -85,7 +86,7 @@ private:
     ptrdiff_t strip_row(int r) const { return r - strip_ * kMr; }
     float* scores(int r) const { return s_.scores + strip_row(r) * kScoreStride; }
     uint16_t* probabilities(int r) const { return s_.probabilities + strip_row(r) * kScoreStride; }
-    uint16_t* residuals(int r) const { return s_.probabilities + (kStripRows + strip_row(r)) * kScoreStride; }
+    ResidualList& residuals(int r) const { return s_.residuals[strip_row(r)]; }
 
     void find_ranges(int group_begin, int group_end) {
         for (int g = group_begin; g < group_end; g++) {
@@ -130,40 +131,50 @@ private:
         }
     }
 
+    // In steps that all rows take before the next one: a row's reductions then wait for each other beside other rows'.
     void softmax(int g) {
         const Range range = ranges_[g];
         if (range.empty()) return;
-        for (int r = g * kMr; r < (g + 1) * kMr; r++) {
-            if (!owner().has_row(r)) {
-                if constexpr (kPaired) {
-                    __builtin_memset(probabilities(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
-                    __builtin_memset(residuals(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
-                }
-                continue;
-            }
+        const int row = g * kMr;
+        float largest[kMr];
+        for (int r = row; r < row + kMr; r++) {
+            if (!owner().has_row(r)) continue;
             owner().adjust_scores(r, owner().seen(r), range.begin, range.end, scores(r));
-            const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r]);
-            s_.row_max[r] = step.max;
-            s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
-            s_.row_rescale[r] = step.rescale;
-            if (panels_.exceptional) this->set_aside(r, panels_, {panels_.begin, panels_.end});
-            if (s_.row_headroom[r] != 1.0f) {
-                for (int c = range.begin; c < range.end; c += kLanes) {
-                    store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
-                }
-            }
-            if constexpr (kPaired) round_probabilities(r, range);
+            largest[r - row] = largest_score(scores(r), range.begin, range.end);
+        }
+        for (int r = row; r < row + kMr; r++) {
+            if (owner().has_row(r)) softmax(r, range, largest[r - row]);
+        }
+        if constexpr (kPaired) round_probabilities(row, range);
+    }
+
+    void softmax(int r, Range range, float largest) {
+        const SoftmaxStep step = softmax_step(scores(r), range.begin, range.end, s_.row_max[r], largest);
+        s_.row_max[r] = step.max;
+        s_.row_sum[r] = s_.row_sum[r] * step.rescale + step.sum;
+        s_.row_rescale[r] = step.rescale;
+        if (panels_.exceptional) this->set_aside(r, panels_, {panels_.begin, panels_.end});
+        if (s_.row_headroom[r] == 1.0f) return;
+        for (int c = range.begin; c < range.end; c += kLanes) {
+            store(scores(r) + c, load<vf>(scores(r) + c) * splat(kHugeHeadroom));
         }
     }
 
-    void round_probabilities(int r, Range range) {
-        const float* values = this->value_scales();
-        for (int c = range.begin; c < range.end; c += kLanes) {
-            vf p = load<vf>(scores(r) + c);
-            if (values != nullptr) p *= load<vf>(values + c);
-            const vh rounded = narrow_normal(p);
-            store(probabilities(r) + c, rounded);
-            if (has_residual(c)) store(residuals(r) + c, narrow_normal(p - widen(BF16{}, rounded)));
+    // Of a group.
+    void round_probabilities(int row, Range range) {
+        typename Operand::Residuals::Row rounded[kMr];
+        for (int r = row; r < row + kMr; r++) {
+            if (owner().has_row(r)) {
+                Operand::Residuals::round(scores(r), this->value_scales(), range.begin, range.end, probabilities(r),
+                                          rounded[r - row]);
+            } else {
+                __builtin_memset(probabilities(r) + range.begin, 0, sizeof(uint16_t) * (range.end - range.begin));
+                residuals(r).count = 0;
+            }
+        }
+        for (int r = row; r < row + kMr; r++) {
+            if (!owner().has_row(r)) continue;
+            Operand::Residuals::list(rounded[r - row], range.begin, range.end, residuals(r));
         }
     }
 
@@ -189,7 +200,7 @@ private:
                     const float* rescale = begin > range.first_key ? kOnes
                                            : has_sums_[g]          ? s_.row_rescale + g * kMr
                                                                    : nullptr;
-                    add_values(g, begin, end, rescale, panel + begin / Operand::kDepth * kNr, c0);
+                    add_values(g, begin, end, rescale, panel, c0);
                     ahead.advance();
                 }
             }
@@ -201,17 +212,17 @@ private:
 
     void add_values(int g, int begin, int end, const float* rescale, const float* panel, int c0) {
         const int r = g * kMr;
-        const int steps = (end - begin) / Operand::kDepth;
+        const int first_step = begin / Operand::kDepth, steps = (end - begin) / Operand::kDepth;
+        const float* seen = panel + first_step * kNr;
         float* out = s_.out + r * ldo_ + c0;
         with_vectors(b_.dim_v - c0, [&](auto used) {
             constexpr int kUsed = decltype(used)::value;
             if constexpr (kPaired) {
-                value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r) + begin),
-                                            reinterpret_cast<const float*>(residuals(r) + begin), kScoreStride / 2,
-                                            panel, begin, steps, rescale, out, ldo_);
+                value_block<Operand, kUsed>(reinterpret_cast<const float*>(probabilities(r)) + first_step,
+                                            kScoreStride / 2, seen, steps, rescale, out, ldo_,
+                                            typename Operand::Residuals(&residuals(r), panel));
             } else {
-                value_block<Operand, kUsed>(scores(r) + begin, nullptr, kScoreStride, panel, begin, steps, rescale, out,
-                                            ldo_);
+                value_block<Operand, kUsed>(scores(r) + begin, kScoreStride, seen, steps, rescale, out, ldo_);
             }
         });
     }

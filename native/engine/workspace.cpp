@@ -127,7 +127,10 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
         s.key_panels = arena.take<float>(parts * round_up(tile, columns) * steps);
         s.value_panels = arena.take<float>(parts * round_up(dim_v, columns) * (tile / depth));
         if (depth > 1) s.aside = arena.take<float>(rows * dim_v);
-        if (depth > 1 && !form.in_place) s.probabilities = arena.take<uint16_t>(2 * score_rows * kScoreStride);
+        if (depth > 1 && !form.in_place) {
+            s.probabilities = arena.take<uint16_t>(score_rows * kScoreStride);
+            s.residuals = arena.take<ResidualList>(score_rows);
+        }
     }
     return s;
 }

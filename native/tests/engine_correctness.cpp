@@ -150,6 +150,35 @@ void scales() {
     }
 }
 
+// The promise itself, without allowance for what rounding the output costs: what products lose of probabilities depends
+// on how they are distributed.
+void check_accuracy(const Spec& spec, const std::vector<Logical>& data, const std::string& scores) {
+    const Exact want = reference(spec, data);
+    for_each_target([&](int target) {
+        const Error e = compare(spec, run(spec, data), want);
+        expect(e.shape && e.rms <= rms_limit(spec.dtype) && e.lse <= kLseLimit,
+               scores + " [" + target_name(target) + "]: rms " + std::to_string(e.rms));
+    });
+}
+
+void distributions_of_scores() {
+    Spec spec;
+    spec.dtype = Dtype::bf16;
+    spec.dim = spec.dim_v = 64;
+    spec.heads = 2;
+    spec.sequences = Sequences{{60, 900}};
+    for (const float deviation : {0.0f, 0.02f, 0.1f, 0.3f, 0.5f, 1.0f, 2.0f, 4.0f}) {
+        spec.scale = std::max(deviation / 8.0f, 1e-30f);  // 0 would be the default
+        check_accuracy(spec, make_logical(spec, 7), "scores with a deviation of " + std::to_string(deviation));
+    }
+    spec.scale = 0.03f;
+    std::vector<Logical> data = make_logical(spec, 7);
+    for (int64_t j = 1; j < spec.sequences[0].kv_len; j++) {
+        std::copy_n(data[0].k.begin(), j == 5 ? 0 : spec.dim, data[0].k.begin() + j * spec.dim);
+    }
+    check_accuracy(spec, data, "equal scores but for one");
+}
+
 void faults() {
     Spec spec;
     spec.storage = Storage::paged_tokens;
@@ -177,6 +206,7 @@ int main() {
     groups_and_layouts();
     bands_and_masks();
     scales();
+    distributions_of_scores();
     for_each_target([](int) {
         hidden_rows();
         padding();

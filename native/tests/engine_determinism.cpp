@@ -123,20 +123,24 @@ void stepped_masks() {
 // A row's bits do not change with the rows beside it: the same rows as part of a longer prefill.
 void row_blocks() {
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
-        Spec spec;
-        spec.dtype = dtype;
-        spec.dim = spec.dim_v = 64;
-        spec.sequences = Sequences{{1000, 1000, {kOpenFirst, 0}}};
-        std::vector<Logical> data = make_logical(spec, 14);
-        const Result all = run(spec, data);
-        Spec part = spec;
-        const int64_t first = 333, count = 500;
-        part.sequences = Sequences{{count, 1000, {kOpenFirst, first}}};
-        Logical cut = data[0];
-        cut.q.assign(data[0].q.begin() + first * spec.dim, data[0].q.begin() + (first + count) * spec.dim);
-        cut.mask.assign(static_cast<size_t>(count * 1000), 0);
-        const Result some = run(part, {cut});
-        expect(same_rows(spec, some, all, static_cast<size_t>(first)), "the same bits in other row blocks");
+        for (const Band& band : {Band{kOpenFirst, 0}, Band{-90, 10}}) {
+            Spec spec;
+            spec.dtype = dtype;
+            spec.dim = spec.dim_v = 64;
+            spec.sequences = Sequences{{1000, 1000, band}};
+            std::vector<Logical> data = make_logical(spec, 14);
+            const Result all = run(spec, data);
+            Spec part = spec;
+            const int64_t first = 333, count = 500;
+            part.sequences = Sequences{{count, 1000, {band.first == kOpenFirst ? kOpenFirst : band.first + first,
+                                                      band.last + first}}};
+            Logical cut = data[0];
+            cut.q.assign(data[0].q.begin() + first * spec.dim, data[0].q.begin() + (first + count) * spec.dim);
+            cut.mask.assign(static_cast<size_t>(count * 1000), 0);
+            const Result some = run(part, {cut});
+            expect(same_rows(spec, some, all, static_cast<size_t>(first)),
+                   "the same bits in other row blocks, from key " + std::to_string(band.first));
+        }
     }
 }
 
