@@ -14,7 +14,7 @@ from .errors import invalid, type_name, wrong_type
 from .profiles import PROFILES, RULES, profile_of_chip
 from .streams import Event, Stream, create_event, create_stream, wait_for
 
-__all__ = ["Device", "device_id", "names_in_force", "profile_of", "target_named"]
+__all__ = ["Device", "device_id", "names_in_force", "profile_name", "profile_of", "target_named"]
 
 
 class Device:
@@ -202,6 +202,12 @@ def target_named(name: str | None) -> int:
 def profile_of(device: int) -> int:
     """Give the number of the profile that calls on a device are held against, by the device's key."""
     return PROFILES.index(Device._of(target_number(device), device_number(device)).profile)
+
+
+def profile_name(device: Device | None) -> str:
+    """Name the profile of a device, or of the thread's where none is given."""
+    device_id(device)  # that it is one
+    return (Device.current() if device is None else device).profile
 
 
 def names_in_force() -> tuple[str, str]:

@@ -20,7 +20,7 @@ from ..addresses import (
     output_pointer,
     pointer_as_planned,
 )
-from ..device import Device, device_id
+from ..device import Device, device_id, profile_name
 from ..errors import invalid, type_name
 from ..kvcache.pairs import QuantizedKV
 from ..lengths import LengthsLike
@@ -190,7 +190,7 @@ def attention(
         query, key, value, layout=layout, num_heads=num_heads, num_kv_heads=num_kv_heads, q_lengths=q_lengths,
         kv_lengths=kv_lengths, mask=mask, window=window, scale=scale, block_table=block_table, block_size=block_size,
         wants_lse=flag(return_lse, "return_lse") or lse_out is not None, inner_precise=inner_precise,
-        features=features,
+        features=features, profile=lambda: profile_name(device),
     )  # fmt: skip
     fia = call.fia
     result, fia.out = _output(out, "out", call.out_spec)
@@ -313,6 +313,7 @@ class Plan(OperatorPlan):
             "block_size": block_size, "wants_lse": flag(return_lse, "return_lse") or lse_out is not None,
             "inner_precise": inner_precise,
             "features": Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant),
+            "profile": lambda: profile_name(device),
         }  # fmt: skip
         call = prepare(query, key, value, **self._keywords, describe=as_tensor_or_placeholder)
         self._keep_copies(call)

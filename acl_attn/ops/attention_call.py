@@ -20,6 +20,7 @@ from ..values import integer, number
 from .feature_arguments import FEATURE_NAMES, NAMES_WITH, Features, FeatureTensor, Settings
 from .fia_call import POSITION, FiaCall, element_shape, members, snake_case_names
 from .full_quant import check_full_quant
+from .single_token import hides_nothing_from_last, refuse_overlooked
 
 __all__ = ["AttentionCall", "MaskLike", "prepare"]
 
@@ -111,13 +112,15 @@ def prepare(
     wants_lse: bool,
     inner_precise: int | None,
     features: Features,
+    profile: Callable[[], str],
     describe: Callable[[Any, str], Tensor] = as_tensor,
     describe_table: Callable[[Any, str], Tensor] = as_tensor,
 ) -> AttentionCall:
     """Turn the arguments of `attention` into a call that lacks only its outputs.
 
-    `describe` reads query, key, value and features, and `describe_table` the block table, which a plan keeps; a plan's
-    `describe` takes a `Spec` as well, and both do where a call is only judged.
+    `profile` names the product whose operator computes. `describe` reads query, key, value and features, and
+    `describe_table` the block table, which a plan keeps; a plan's `describe` takes a `Spec` as well, and both do where
+    a call is only judged.
     """
     num_heads = None if num_heads is None else integer(num_heads, "num_heads")
     num_kv_heads = None if num_kv_heads is None else integer(num_kv_heads, "num_kv_heads")
@@ -155,7 +158,10 @@ def prepare(
         is_cumulative = is_packed and block_table is None
         lengths[_KV_LENGTHS] = call.kv_lengths.cumulative if is_cumulative else call.kv_lengths.per_sequence
     call.mask = _mask(mask, window)
-    said: FiaMask = _FULL if call.mask is None else call.mask.to_fia()
+    is_single = shape.tokens == 1 and not is_packed
+    said: FiaMask = _FULL
+    if call.mask is not None and not (is_single and hides_nothing_from_last(call.mask)):
+        said = call.mask.to_fia()
     if said.atten_mask is not None:
         optional[_MASK] = as_tensor(said.atten_mask, "mask")
     call.extras, settings = {}, _NO_SETTINGS
@@ -164,6 +170,8 @@ def prepare(
         call.extras, settings = features.describe(describe), features.settings()
         optional.update((place.position, tensor) for place, tensor in call.extras.items())
         lengths.update(settings.lengths)
+    if is_single and features.rope is None and dim == shape.dim:
+        refuse_overlooked(call.layout, call.mask, said, call.q_lengths, profile)
     check_full_quant(features.full_quant, query_tensor, has_rope=features.rope is not None)
     call.prefix_length = _prefix_length(call, features, settings, kv_heads)
     if inner_precise is None:
