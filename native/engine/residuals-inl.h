@@ -49,12 +49,12 @@ public:
         row.sizes = reduce_sum(sizes);
     }
 
-    static void list(const Row& row, int begin, int end, ResidualList& list) {
+    static void list_large(const Row& row, int begin, int end, ResidualList& list) {
         // Seen from a probability as most of the sum consists of, the same bound is enough for almost all rows, whether
         // few keys matter or many. What is enough for any is reached soon.
         const float typical = row.squares / row.sizes, negligible = row.squares * kNegligible;
         float bound = 5e-6f * typical * typical;
-        while (list_larger(row.residuals, begin / kBlock, blocks_to(end), bound, list) > negligible) bound *= 0.6f;
+        while (list_above(bound, row, begin / kBlock, blocks_to(end), list) > negligible) bound *= 0.6f;
     }
 
     // What the lists of a block's rows, one after another, add to its products with a panel.
@@ -90,12 +90,12 @@ private:
     static vh half(__m256i v) { return reinterpret_cast<vh>(v); }
 
     // Lists the pairs of blocks [first, last) whose squares are larger than `bound`; returns the sum of the others'.
-    static float list_larger(const int32_t* residuals, int first, int last, float bound, ResidualList& list) {
+    static float list_above(float bound, const Row& row, int first, int last, ResidualList& list) {
         vi offset = (lane_index() + first * kLanes) * kStepBytes;
         vf left = {};
         size_t count = 0;
         for (int b = first; b < last; b++, offset += kLanes * kStepBytes) {
-            const vf pairs = load<vf>(residuals + b * kLanes);
+            const vf pairs = load<vf>(row.residuals + b * kLanes);
             const vf squares = Bf16PairOperand::madd(vf{}, pairs, pairs);
             const __mmask16 is_larger = _mm512_cmp_ps_mask(squares, splat(bound), _CMP_GT_OQ);
             left = _mm512_mask_add_ps(left, _knot_mask16(is_larger), left, squares);

@@ -131,7 +131,7 @@ private:
         }
     }
 
-    // In steps that all rows take before the next one: a row's reductions then wait for each other beside other rows'.
+    // All rows take a step before the next one: what then waits for a row's sum does so beside other rows' work.
     void softmax(int g) {
         const Range range = ranges_[g];
         if (range.empty()) return;
@@ -174,7 +174,7 @@ private:
         }
         for (int r = row; r < row + kMr; r++) {
             if (!owner().has_row(r)) continue;
-            Operand::Residuals::list(rounded[r - row], range.begin, range.end, residuals(r));
+            Operand::Residuals::list_large(rounded[r - row], range.begin, range.end, residuals(r));
         }
     }
 
