@@ -167,6 +167,8 @@ class Report:
         lines = [f"{under}: refused, {count} {'problem' if count == 1 else 'problems'}", *_aligned([_COLUMNS, *rows])]
         if count > len(chosen):
             lines.append(f"... and {count - len(chosen)} more")
+        if all(problem.is_target_limit for problem in self.problems):
+            lines.append(f"{self.profile} accepts the call: it is the host target that does not compute it")
         lines.append(f"accepted under: {', '.join(self.accepted_by) or 'no profile'}")
         return "\n".join(lines)
 

@@ -48,7 +48,7 @@ def add_bench_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     import acl_attn
 
-    from .measure import Options
+    from .measure import Options, cases_of
     from .report import report
     from .results import run_benchmark, select
 
@@ -60,7 +60,9 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         parser.error(f"--cpu: expected one of {', '.join(usable)} on this machine, got {options.cpu!r}")
     groups = select(options.suite, options.only)
     if not groups:
-        parser.error(f"--only: expected a part of the name of a case of {options.suite}, got {options.only!r}")
+        names = ", ".join(case.name for case in cases_of(select(options.suite)))
+        expected = f"a part of the name of a case of {options.suite}"
+        parser.error(f"--only: expected {expected}, got {options.only!r}; there are {names}")
     chosen = Options(
         peers=_peers(parser, options.peers), pythons=_pythons(parser, options.python), cpu=options.cpu,
         rounds=options.rounds, seconds=options.seconds,

@@ -83,7 +83,8 @@ def read_arguments(given: Mapping[str, Any], describe: Callable[[Any, str], Tens
         expected = "an array, whose dtype says what the output is quantised to"
         raise invalid("attention_out", expected, None, rule="API-E-04")
     if given["softmax_lse"] is not None and not wants_lse:
-        raise invalid("softmax_lse", "None without softmax_lse_flag", type_name(given["softmax_lse"]))
+        got = type_name(given["softmax_lse"])
+        raise invalid("softmax_lse", "None without softmax_lse_flag", got, "say softmax_lse_flag=True, or leave it out")
     if given["attention_out"] is None:
         check_heads(heads, geometry, query.shape)
     version = _version(given["version"], [*tensors, *lengths], attributes)

@@ -110,7 +110,7 @@ aclError aclAttnSetRules(aclAttnRules rules) {
 bool aclAttnGetRecentProblem(aclAttnProblem* problem) {
     const ops::Problem* recent = ops::recent_problem();
     if (recent == nullptr || problem == nullptr) return false;
-    ops::describe(*recent, ops::recent_sentence(), false, problem);
+    ops::describe(*recent, ops::recent_sentence(), problem);
     return true;
 }
 

@@ -22,6 +22,7 @@ struct Problem {
     std::string fix;        // may be empty
     const char* rule = "";  // its id; set by whoever evaluates the rule
     uint32_t accepted_by = 0;  // bits of the profiles under which the whole call is fine; set where a call is refused
+    bool is_target_limit = false;  // the profile allows it, the host target does not do it
 
     std::string sentence() const;
 };
@@ -65,6 +66,11 @@ inline Finding violated(const std::string& parameter, const std::string& expecte
 
 inline Finding named(Finding finding, const char* id) {
     if (finding) finding->rule = id;
+    return finding;
+}
+
+inline Finding target_limit(Finding finding) {
+    if (finding) finding->is_target_limit = true;
     return finding;
 }
 

@@ -6,15 +6,15 @@
 
 namespace acl_attn::ops {
 
-void describe(const Problem& problem, const char* message, bool is_target_limit, aclAttnProblem* to) {
+void describe(const Problem& problem, const char* message, aclAttnProblem* to) {
     *to = {problem.rule,        problem.parameter.c_str(), problem.expected.c_str(), problem.got.c_str(),
            problem.fix.c_str(), message,                   problem.code,             problem.accepted_by,
-           is_target_limit};
+           problem.is_target_limit};
 }
 
 void KeptReport::read(int32_t index, aclAttnProblem* to) const {
     const Entry& entry = entries_[static_cast<size_t>(index)];
-    describe(entry.problem, entry.message.c_str(), entry.is_target_limit, to);
+    describe(entry.problem, entry.message.c_str(), to);
 }
 
 aclAttnReport* publish(std::shared_ptr<KeptReport> report) {

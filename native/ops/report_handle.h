@@ -18,10 +18,10 @@ class KeptReport {
 public:
     explicit KeptReport(uint32_t accepted_by) : accepted_by_(accepted_by) {}
 
-    void add(Problem problem, bool is_target_limit) {
+    void add(Problem problem) {
+        is_accepting_ = is_accepting_ && problem.is_target_limit;
         std::string message = problem.sentence();
-        entries_.push_back({std::move(problem), std::move(message), is_target_limit});
-        is_accepting_ = is_accepting_ && is_target_limit;
+        entries_.push_back({std::move(problem), std::move(message)});
     }
 
     bool is_accepting() const { return is_accepting_; }
@@ -34,7 +34,6 @@ private:
     struct Entry {
         Problem problem;
         std::string message;
-        bool is_target_limit;
     };
     std::vector<Entry> entries_;
     uint32_t accepted_by_;
@@ -44,6 +43,6 @@ private:
 aclAttnReport* publish(std::shared_ptr<KeptReport> report);
 
 // The C interface's view of a problem, whose strings it points into.
-void describe(const Problem& problem, const char* message, bool is_target_limit, aclAttnProblem* to);
+void describe(const Problem& problem, const char* message, aclAttnProblem* to);
 
 }  // namespace acl_attn::ops

@@ -364,7 +364,8 @@ static void compare_report(const Arguments& a, aclAttnProfile profile, aclAttnRu
         expect((aclAttnGetReportAcceptedBy(report) & (1u << profile)) != 0, what + "said to be accepted");
     } else if (has_problem) {
         expect(aclAttnGetRecentProblem(&refused) && std::string(refused.rule) == reported.rule &&
-                   refused.status == status && reported.status == status,
+                   refused.status == status && reported.status == status &&
+                   refused.isTargetLimit == reported.isTargetLimit,
                what + reported.message + " reported, " + recent_message());
     } else {
         const std::string rule = aclAttnGetRecentProblem(&refused) ? refused.rule : "";

@@ -247,7 +247,7 @@ def test_slow_calls_are_not_called_again_and_short_ones_are_repeated() -> None:
         (["--threads", "0"], "--threads: expected numbers from 1 to 1024"),
         (["--threads", "two"], "--threads: expected numbers from 1 to 1024"),
         (["--peers", "fastest"], "--peers: expected all, none or some of"),
-        (["--only", "no such case"], "--only: expected a part of the name of a case"),
+        (["--only", "no such case"], "a part of the name of a case of quick, got 'no such case'; there are b1_h32"),
         (["--python", "torch=/nowhere/python"], "--python: expected the name of a peer"),
         (["--python", "python3"], "--python: expected the name of a peer"),
         (["--cpu", "z80"], "--cpu: expected one of portable"),

@@ -207,7 +207,10 @@ def test_a_masked_array_is_not_taken_for_its_data() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"softmax_lse": np.empty((2, 4, 5, 1), np.float32)}, "softmax_lse: expected None without softmax_lse_flag"),
+        (
+            {"softmax_lse": np.empty((2, 4, 5, 1), np.float32)},
+            "softmax_lse: expected None without softmax_lse_flag, got numpy.ndarray; say softmax_lse_flag=True",
+        ),
         ({"softmax_lse_flag": "no"}, "softmax_lse_flag: expected a bool, got str"),
         ({"softmax_lse_flag": None}, "softmax_lse_flag: expected a bool, got NoneType"),
     ],

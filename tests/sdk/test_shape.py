@@ -52,7 +52,7 @@ LAYERS = (
     ("plan",),
     ("ops.fia_call", "ops.features", "ops.sparse_call", "controls"),
     ("ops.full_quant", "ops.sparse_signatures", "ops.describe_metadata"),
-    ("ops.feature_arguments", "ops.fia_arguments"),
+    ("ops.feature_arguments", "ops.fia_arguments", "ops.single_token"),
     ("ops.attention_call", "ops.sparse_arguments", "env"),
     ("ops.repeats",),
     ("ops.attention", "ops.fused_infer_attention_score"),

@@ -133,14 +133,14 @@ Report make_report(const Call& call, Profile profile, Revision revision) {
     Case subject(call, profile, revision);
     interpret(subject);
     each(subject, [&](Finding finding) {
-        report.problems.push_back({std::move(*finding), false});
+        report.problems.push_back(std::move(*finding));
         return false;
     });
     if (report.problems.empty()) {
-        if (Finding finding = first_limit(subject)) report.problems.push_back({std::move(*finding), true});
+        if (Finding finding = target_limit(first_limit(subject))) report.problems.push_back(std::move(*finding));
     }
     report.accepted_by = accepting_profiles(call, revision);
-    for (Reported& reported : report.problems) reported.problem.accepted_by = report.accepted_by;
+    for (Problem& problem : report.problems) problem.accepted_by = report.accepted_by;
     return report;
 }
 

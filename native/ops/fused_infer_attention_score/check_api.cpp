@@ -69,7 +69,7 @@ aclnnStatus aclAttnCheckFusedInferAttentionScore(
             nullptr, nullptr);
         if (status != ACLNN_SUCCESS) return status;
         auto kept = std::make_shared<ops::KeptReport>(found.accepted_by);
-        for (Reported& reported : found.problems) kept->add(std::move(reported.problem), reported.is_target_limit);
+        for (ops::Problem& problem : found.problems) kept->add(std::move(problem));
         *report = ops::publish(std::move(kept));
         return ACLNN_SUCCESS;
     });

@@ -188,7 +188,7 @@ Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     if (!c.is_empty) {
         engine::Problem problem = make_problem(c);
         if (Finding finding = unreadable(c)) return finding;
-        if (Finding finding = compute::unserved(problem)) return finding;
+        if (Finding finding = target_limit(compute::unserved(problem))) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
             return {};

@@ -11,13 +11,8 @@
 
 namespace acl_attn::ops::fia {
 
-struct Reported {
-    Problem problem;
-    bool is_target_limit;  // the profile allows it, the host target does not do it
-};
-
 struct Report {
-    std::vector<Reported> problems;  // the one that phase one reports comes first
+    std::vector<Problem> problems;  // the one that phase one reports comes first
     uint32_t accepted_by = 0;
 };
 

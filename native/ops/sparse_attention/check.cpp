@@ -21,10 +21,10 @@ MetadataCase understood(const MetadataCall& call, Profile profile) {
 }
 
 // What the rules allow and this target does not compute.
-Finding target_limit(const Case& c, Profile profile) {
+Finding limit_of(const Case& c, Profile profile) {
     return c.q->is_empty() ? Finding{} : compute::unserved(make_plan(c, planning_device(profile))->problem);
 }
-Finding target_limit(const MetadataCase&, Profile) { return {}; }
+Finding limit_of(const MetadataCase&, Profile) { return {}; }
 
 template <class Case, class Call>
 aclnnStatus check(const Entry& entry, const Catalogue<Case>& catalogue, Call& call) {
@@ -37,9 +37,9 @@ aclnnStatus check(const Entry& entry, const Catalogue<Case>& catalogue, Call& ca
     const Case subject = understood(call, profile);
     auto kept = std::make_shared<KeptReport>(accepting_profiles(catalogue, subject, revision));
     all_findings(catalogue, subject, {profile, revision, subject.known()},
-                 [&](Finding finding) { kept->add(std::move(*finding), false); });
+                 [&](Finding finding) { kept->add(std::move(*finding)); });
     if (kept->count() == 0) {
-        if (Finding finding = target_limit(subject, profile)) kept->add(std::move(*finding), true);
+        if (Finding finding = target_limit(limit_of(subject, profile))) kept->add(std::move(*finding));
     }
     *entry.report = publish(std::move(kept));
     return ACLNN_SUCCESS;

@@ -19,7 +19,7 @@ aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* wo
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
     auto planned = make_plan(subject, planning_device(current_profile()));
     if (!subject.q->is_empty()) {
-        if (Finding finding = compute::unserved(planned->problem)) return ops::fail(std::move(*finding));
+        if (Finding finding = target_limit(compute::unserved(planned->problem))) return ops::fail(std::move(*finding));
         planned->attention = compute::plan(planned->problem, compute::chip());
     }
     return meta::publish(api_name(call.op), prepare(subject, std::move(planned)), workspace_size, executor);
