@@ -25,30 +25,34 @@ public:
                                   tokens * heads, bytes};
     }
 
-    // About how often advance() will be called.
-    void spread(int calls) {
-        int64_t lines = 0;
-        for (int p = 0; p < parts_count_; p++) lines += (parts_[p].bytes + kLine - 1) / kLine * parts_[p].count;
-        lines = (lines + calls - 1) / (calls > 0 ? calls : 1);
-        lines_ = static_cast<int>(lines < kMostLines ? lines : kMostLines);
-        enter();
+    static constexpr int kStretch = 128;  // two lines, for half the work of asking for one at a time
+    static constexpr int kMostStretches = 3;   // at once: with more, products of many rows take longer than is gained
+
+    // About how often advance() will be called before `share` of what is left should have been asked for; and the most
+    // stretches of a call.
+    void spread(int calls, float share = 1.0f, int most = kMostStretches) {
+        int64_t left = address_ < end_ ? (end_ - address_ + kStretch - 1) / kStretch : 0;
+        int row = row_;
+        for (int p = part_; p < parts_count_; p++, row = 0) {
+            left += (parts_[p].bytes + kStretch - 1) / kStretch * (parts_[p].count - row);
+        }
+        const float rate = share * static_cast<float>(left) / static_cast<float>(calls > 0 ? calls : 1);
+        const float limit = static_cast<float>(most);
+        rate_ = static_cast<int>((rate < limit ? rate : limit) * kOne) + 1;
     }
 
     __attribute__((always_inline)) void advance() {
-        for (int n = lines_; n > 0 && part_ < parts_count_; n--) {
-            prefetch_to_l2(address_ + byte_);
-            byte_ += kLine;
-            if (byte_ < bytes_) continue;
-            byte_ = 0;
-            if (++row_ == parts_[part_].count) part_++, row_ = 0;
-            enter();
+        for (credit_ += rate_; credit_ >= kOne; credit_ -= kOne) {
+            if (address_ >= end_ && !enter()) return;
+            prefetch_to_l2(address_);
+            prefetch_to_l2(address_ + kStretch / 2);
+            address_ += kStretch;
         }
     }
 
 private:
     static constexpr int kParts = 4;
-    static constexpr int64_t kLine = 64;
-    static constexpr int64_t kMostLines = 6;  // at once: with more, products take longer than is gained
+    static constexpr int kOne = 256;  // parts of a stretch that credit is counted in
 
     struct Part {
         const void* const* rows;  // null: they are `tokens` x heads
@@ -64,17 +68,26 @@ private:
         }
     };
 
-    void enter() {
-        if (part_ == parts_count_) return;
+    // The next row and those that continue it; false: there is none.
+    __attribute__((noinline)) bool enter() {
+        if (part_ == parts_count_) {
+            rate_ = credit_ = 0;
+            return false;
+        }
         address_ = parts_[part_].row(row_);
-        bytes_ = parts_[part_].bytes;
+        end_ = address_;
+        do {
+            end_ += parts_[part_].bytes;
+            if (++row_ == parts_[part_].count) part_++, row_ = 0;
+        } while (row_ > 0 && parts_[part_].row(row_) == end_);
+        return true;
     }
 
     Part parts_[kParts] = {};
     int parts_count_ = 0;
-    int part_ = 0, row_ = 0, lines_ = 0;
-    const char* address_ = nullptr;
-    int64_t byte_ = 0, bytes_ = 0;
+    int part_ = 0, row_ = 0;     // the next one
+    int rate_ = 0, credit_ = 0;  // of each call; and what is left of calls
+    const char *address_ = nullptr, *end_ = nullptr;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "engine/amx-inl.h"
 #include "engine/gemm-inl.h"
 #include "engine/half-inl.h"
+#include "engine/pack-inl.h"
 
 namespace acl_attn::engine {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 template <class T, class Operand, class Owner>
 class AmxRows;  // amx_rows-inl.h
 
-constexpr int kAmxUnitRows = 2 * kAmxRows;  // that a block of registers computes together
+constexpr int kAmxUnitRows = 2 * kAmxRows;        // that a block of registers computes together
+constexpr int kAmxTile = kAmxRows * kAmxColumns;  // elements of a register
 
 // kPartCount: 1 for bf16; 2 for fp16, each of which is the sum of two bf16.
 template <int kPartCount>
@@ -32,12 +34,14 @@ struct AmxOperand {
     static constexpr bool kIsExact = kPartCount > 1;  // the sums are as those of fp32
     static constexpr bool kTakesCodes = false;
     static constexpr int kSteps = kAmxRows;
+    static constexpr int kTile = kTileKeys;
     static constexpr int kKeys = kAmxDepth;
     static constexpr int kGroup = kAmxRows;
     // Packing takes a larger share of the time than on vectors, and processors with these registers have larger caches.
     static constexpr int kBlockRows = 1024;
     static constexpr int kScoreRows = 2 * kAmxUnitRows;
     static constexpr bool kIsInPlace = true;
+    static constexpr bool kKeysOnLeft = false;
     template <class T>
     using Query = T;
     template <class T, class Owner>
@@ -161,6 +165,48 @@ inline void amx_scores(const AmxFactor& query, int query_parts, const AmxFactor&
         }
     }
     Block::store(scores, stride);
+}
+
+// 16 rows of bf16.
+struct AmxKeyRows {
+    const uint16_t* at;
+    ptrdiff_t stride;  // in bytes
+};
+
+// Scores of two times 16 keys with one or two groups of 16 rows, keys as the left factor; queries stand in columns of
+// [group][steps][16]. To [group][key][16 rows], groups `group_size` elements apart.
+template <int kGroups, class Beside>
+inline void amx_scores_by_key(const AmxKeyRows& first, const AmxKeyRows& second, const float* queries, int steps,
+                              float* scores, ptrdiff_t group_size, Beside& beside) {
+    using Block = AmxBlock<2, kGroups>;
+    const ptrdiff_t panel = static_cast<ptrdiff_t>(steps) * kAmxRows;
+    Block::zero();
+    for (int s = 0; s < steps; s += kAmxRows, queries += kAmxTile) {
+        amx_load_once<4>(first.at + 2 * s, first.stride);
+        amx_load_once<5>(second.at + 2 * s, second.stride);
+        amx_load<6>(queries, 4 * kAmxColumns);
+        if constexpr (kGroups > 1) amx_load<7>(queries + panel, 4 * kAmxColumns);
+        Block::multiply(beside);
+    }
+    amx_store<0>(scores, 4 * kAmxColumns);
+    amx_store<2>(scores + kAmxTile, 4 * kAmxColumns);
+    if constexpr (kGroups > 1) {
+        amx_store<1>(scores + group_size, 4 * kAmxColumns);
+        amx_store<3>(scores + group_size + kAmxTile, 4 * kAmxColumns);
+    }
+}
+
+// Transposes a register's 32-bit elements from rows one after another to rows `stride` elements apart.
+inline void turn_tile(const float* from, float* to, ptrdiff_t stride) {
+    for (int c = 0; c < kAmxRows; c += kLanes) {
+        const uint16_t* rows[kLanes];
+        for (int j = 0; j < kLanes; j++) rows[j] = reinterpret_cast<const uint16_t*>(from + (c + j) * kAmxColumns);
+        for (int d = 0; d < kAmxDepth; d += kPiece) {
+            vf out[4];
+            transpose_piece(rows, d, kAmxDepth, out);
+            for (int i = 0; i < 4; i++) store(to + (d / 2 + i) * stride + c, out[i]);
+        }
+    }
 }
 
 // sums += probabilities * values over columns [begin, end) of the tile; `fresh`: the sums hold nothing yet. Second

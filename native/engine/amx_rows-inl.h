@@ -32,11 +32,33 @@ protected:
         for (int r = 0; r < groups_ * kGroup; r++) this->load_query_parts(r);
     }
 
+    // Where keys are the left factor: queries from rows to columns, for which nothing else looks afterwards.
+    void turn_queries() {
+        alignas(64) uint16_t copy[kGroup][kMaxDim];
+        const void* rows[kGroup];
+        for (int i = 0; i < kGroup; i++) rows[i] = copy[i];
+        for (int g = 0; g < groups_; g++) {
+            float* queries = query(g);
+            for (int i = 0; i < kGroup; i++) {
+                __builtin_memcpy(copy[i], queries + i * ldq_, sizeof *queries * static_cast<size_t>(ldq_));
+            }
+            for (int i = 0; i < kGroup; i += kLanes) pack_keys<BF16, Operand>(rows + i, 2 * ldq_, queries, i, ldq_);
+        }
+    }
+
+    // As in BlockRows.
+    float* sums(int r) {
+        float* sums = s_.out + r * ldo_;
+        if constexpr (Operand::kKeysOnLeft) interleave(sums);
+        this->join_aside(r, sums);
+        return sums;
+    }
+
     // Maxima are kept as powers of 2.
     RowState state(int r) const { return Block::state(r, kLn2); }
 
-    // The packed tile for groups [group_begin, group_end).
-    void visit(int group_begin, int group_end, Ahead& ahead) {
+    // The packed tile for groups [group_begin, group_end), beside which `share` of what `ahead` has left is asked for.
+    void visit(int group_begin, int group_end, Ahead& ahead, float share = 1.0f) {
         units_ = 0;
         int products = 0;
         for (int g = group_begin; g < group_end; g += 2) {
@@ -45,7 +67,9 @@ protected:
             unit.scores = s_.scores + units_++ % 2 * kAmxUnitRows * kScoreStride;
             products += score_calls(unit) + value_calls(unit);
         }
-        ahead.spread(products);
+        if (units_ == 1) products += Weights::steps_alone(unit_[0]);
+        // Few rows have so few products that a limit would leave most of what comes next to be waited for.
+        ahead.spread(products, share, Operand::kKeysOnLeft ? kTileKeys : Ahead::kMostStretches);
         visit_units(ahead);
     }
 
@@ -59,6 +83,23 @@ protected:
 private:
     using Block::any_aside_;
     using Block::has_sums_;
+
+    float* query(int group) const { return s_.query + static_cast<ptrdiff_t>(group) * kGroup * ldq_; }
+
+    // Of every 32 channels the even and the odd ones become one sequence.
+    void interleave(float* sums) const {
+        for (int d = 0; d < ldo_; d += kAmxDepth) {
+            vf even[kAmxColumns / kLanes], odd[kAmxColumns / kLanes];
+            for (int i = 0; i < kAmxColumns; i += kLanes) {
+                even[i / kLanes] = load<vf>(sums + d + i);
+                odd[i / kLanes] = load<vf>(sums + d + kAmxColumns + i);
+            }
+            for (int i = 0; i < kAmxColumns; i += kLanes) {
+                store(sums + d + 2 * i, interleave_low(even[i / kLanes], odd[i / kLanes]));
+                store(sums + d + 2 * i + kLanes, interleave_high(even[i / kLanes], odd[i / kLanes]));
+            }
+        }
+    }
 
     void visit_units(Ahead& ahead) {
         if (units_ == 0) return;
@@ -78,7 +119,7 @@ private:
             if (i + 1 < units_) beside.tensors = tensors_ahead(describe(unit_[i + 1], i + 1), calls);
             if (has_values) accumulate(unit_[i - 2], beside);
             if (has_scores) score(unit_[i], beside);
-            if (has_weights) weights_.finish();
+            if (has_weights) weights_.finish(ahead);
             beside.weights = nullptr;
         }
     }
@@ -127,24 +168,42 @@ private:
     // Not inlined, nor is accumulate(): each needs the processor's registers for itself.
     __attribute__((noinline)) void score(const Unit& unit, Beside& beside) {
         logits_.enter(unit, unit.view);
-        const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, this->query_part_size()};
-        const int parts = this->query_parts();
-        const ptrdiff_t panel_size = static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns;
         int taken = unit.begin;
-        for (int c = unit.begin; c < unit.end; c += 2 * kAmxColumns) {
-            const AmxFactor keys = {panels_.key_panel((c - panels_.column(0)) / kAmxColumns), panel_size,
-                                    panels_.key_part_size()};
-            if (unit.groups == 2) {
-                amx_scores<Operand, 2, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
-            } else {
-                amx_scores<Operand, 1, 2>(query, parts, keys, panels_.steps, unit.scores + c, kScoreStride, beside);
-            }
+        for (int c = unit.begin; c < unit.end; c += kAmxDepth) {
+            unit.groups == 2 ? score<2>(unit, c, beside) : score<1>(unit, c, beside);
             // One step late: what a product stores arrives in memory after the next one has begun.
+            if (Operand::kKeysOnLeft && c > unit.begin) turn_scores(unit, c - kAmxDepth);
             if (!panels_.finite || c - taken < Logits::kColumns) continue;
             logits_.take(taken, c);
             taken = c;
         }
+        if (Operand::kKeysOnLeft) turn_scores(unit, unit.end - kAmxDepth);
         if (panels_.finite) logits_.take(taken, unit.end);
+    }
+
+    // 32 columns of scores.
+    template <int kGroups>
+    __attribute__((always_inline)) void score(const Unit& unit, int c, Beside& beside) {
+        if constexpr (Operand::kKeysOnLeft) {
+            amx_scores_by_key<kGroups>(panels_.key_rows(c), panels_.key_rows(c + kAmxRows), query(unit.group),
+                                       panels_.steps, by_key_[c / kAmxDepth % 2][0], 2 * kAmxTile, beside);
+        } else {
+            const AmxFactor query = {s_.query + unit.row * ldq_, ldq_, this->query_part_size()};
+            const AmxFactor keys = {panels_.key_panel((c - panels_.column(0)) / kAmxColumns),
+                                    static_cast<ptrdiff_t>(panels_.steps) * kAmxColumns, panels_.key_part_size()};
+            amx_scores<Operand, kGroups, 2>(query, this->query_parts(), keys, panels_.steps, unit.scores + c,
+                                            kScoreStride, beside);
+        }
+    }
+
+    // Scores that stand by keys, to where the rows have them.
+    void turn_scores(const Unit& unit, int c) {
+        for (int g = 0; g < unit.groups; g++) {
+            float* scores = unit.scores + g * kGroup * kScoreStride + c;
+            const float* by_key = by_key_[c / kAmxDepth % 2][g];
+            turn_tile(by_key, scores, kScoreStride);
+            turn_tile(by_key + kAmxTile, scores + kAmxColumns, kScoreStride);
+        }
     }
 
     // What the softmax needs before its steps.
@@ -189,7 +248,7 @@ private:
             if (columns.begin > view.all_begin) view.all_begin = columns.begin;
             if (columns.end < view.all_end) view.all_end = columns.end;
             if (b_.bias.kind != BiasKind::none) {
-                view.bias[i] = is_row ? RowBias(b_, 0, row, panels_.key)
+                view.bias[i] = is_row ? RowBias(b_, owner().head(unit.row + i), row, panels_.key)
                                       : RowBias(reinterpret_cast<const uint16_t*>(s_.zeros));
             }
             if (!view.masks) continue;
@@ -283,7 +342,7 @@ private:
         AmxFactor values = {s_.value_panels, panels_.value_panel_size(), panels_.value_part_size()};
         float* sums = s_.out + unit.row * ldo_;
         for (int c = 0; c < b_.dim_v; c += 2 * kAmxColumns) {
-            const bool is_pair = c + kAmxColumns < b_.dim_v;
+            const bool is_pair = Operand::kKeysOnLeft || c + kAmxColumns < b_.dim_v;
             const auto add = [&](auto rows, auto columns) {
                 amx_values<Operand, decltype(rows)::value, decltype(columns)::value>(
                     weights, values, unit.begin, unit.end, fresh, sums + c, ldo_, beside);
@@ -303,6 +362,8 @@ private:
     Logits logits_;
     AmxLogitRows view_[2];  // of units that follow each other
     const void* tensor_rows_[2 * kAmxUnitRows];
+    // Of two steps of 32 columns: [group][column][16 rows].
+    alignas(64) float by_key_[Operand::kKeysOnLeft ? 2 : 1][2][2 * kAmxTile];
     Unit unit_[Block::kMaxGroups];
     int units_ = 0;
 };

@@ -139,25 +139,8 @@ private:
 
     template <int kGroups>
     void score(const Unit& unit, int k, Beside& beside) {
-        using Block = AmxBlock<2, kGroups>;
-        const ptrdiff_t panel = static_cast<ptrdiff_t>(panels_.steps) * kAmxRows;
-        const uint16_t* keys = panels_.row(k);
-        const float* queries = query(unit.group);
-        Block::zero();
-        for (int s = 0; s < panels_.steps; s += kAmxRows, keys += kAmxDepth, queries += kAmxTile) {
-            amx_load_once<4>(keys, 2 * panels_.row_size());
-            amx_load_once<5>(keys + kAmxRows * panels_.row_size(), 2 * panels_.row_size());
-            amx_load<6>(queries, 4 * kAmxColumns);
-            if constexpr (kGroups > 1) amx_load<7>(queries + panel, 4 * kAmxColumns);
-            Block::multiply(beside);
-        }
-        float* scores = unit.column(0, k);
-        amx_store<0>(scores, 4 * kAmxColumns);
-        amx_store<2>(scores + kAmxTile, 4 * kAmxColumns);
-        if constexpr (kGroups > 1) {
-            amx_store<1>(scores + Unit::kGroupScores, 4 * kAmxColumns);
-            amx_store<3>(scores + Unit::kGroupScores + kAmxTile, 4 * kAmxColumns);
-        }
+        amx_scores_by_key<kGroups>(panels_.key_rows(k), panels_.key_rows(k + kAmxRows), query(unit.group),
+                                   panels_.steps, unit.column(0, k), Unit::kGroupScores, beside);
     }
 
     // All that the softmax needs but the exponentials.

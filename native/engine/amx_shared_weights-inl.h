@@ -5,7 +5,7 @@
 // lane is a row, so that maxima and sums need no reduction. It runs in steps between the products of others.
 #pragma once
 
-#include "engine/amx_shared_panels-inl.h"
+#include "engine/amx_row_panels-inl.h"
 #include "engine/amx_softmax-inl.h"
 
 namespace acl_attn::engine {
@@ -124,8 +124,8 @@ private:
             return;
         }
         float* to = unit_.column(group_, column_);
-        turn(first_, to);
-        if (rest) turn(rest_, to + kAmxTile);
+        turn_tile(first_, to, kAmxColumns);
+        if (rest) turn_tile(rest_, to + kAmxTile, kAmxColumns);
         stage_ = 0;
         column_ += kAmxDepth;
         if (column_ < unit_.end) return;
@@ -162,19 +162,6 @@ private:
                 }
             }
             store(sums_ + r, sum);
-        }
-    }
-
-    // The transpose.
-    static void turn(const float* from, float* to) {
-        for (int c = 0; c < kAmxRows; c += kLanes) {
-            const uint16_t* rows[kLanes];
-            for (int j = 0; j < kLanes; j++) rows[j] = reinterpret_cast<const uint16_t*>(from + (c + j) * kAmxColumns);
-            for (int d = 0; d < kAmxDepth; d += kPiece) {
-                vf out[4];
-                transpose_piece(rows, d, kAmxDepth, out);
-                for (int i = 0; i < 4; i++) store(to + (d / 2 + i) * kAmxColumns + c, out[i]);
-            }
         }
     }
 

@@ -55,15 +55,15 @@ public:
 
     // About how often advance() will be called.
     void spread(int calls) {
-        const auto steps = [&](int columns) {
-            return unit_.rows / 2 * ((unit_.end - unit_.begin + columns - 1) / columns);
-        };
         calls_ = calls;
         credit_ = 0;
         // Where there are few calls, the softmax takes longer than the products: fewer steps cost less.
-        step_ = 4 * calls < 3 * steps(kStep) ? 2 * kStep : kStep;
-        steps_ = steps(step_);
+        step_ = 4 * calls < 3 * steps(unit_, kStep) ? 2 * kStep : kStep;
+        steps_ = steps(unit_, step_);
     }
+
+    // That a unit takes which runs beside nothing.
+    static int steps_alone(const AmxUnit& unit) { return steps(unit, 2 * kStep); }
 
     __attribute__((always_inline)) void advance() {
         credit_ += steps_;
@@ -73,9 +73,10 @@ public:
         }
     }
 
-    // What is left to do, and the rows' sums.
-    void finish() {
-        while (row_ < unit_.rows) step();
+    // What is left to do, and the rows' sums; ahead.advance() is called beside it.
+    template <class Ahead>
+    void finish(Ahead& ahead) {
+        for (; row_ < unit_.rows; ahead.advance()) step();
         for (int r = 0; r < unit_.rows; r += kLanes) {
             vf sums[kLanes];
             for (int i = 0; i < kLanes; i++) sums[i] = load<vf>(sums_[r + i]);
@@ -87,6 +88,10 @@ public:
 private:
     static constexpr int kStep = 64;  // columns of two rows; about as long as four multiplications
     static constexpr int32_t kLargestFused = (127 + 16) << 23;  // bits of 2^16
+
+    static int steps(const AmxUnit& unit, int columns) {
+        return unit.rows / 2 * ((unit.end - unit.begin + columns - 1) / columns);
+    }
 
     // Of kLanes rows; leaves in s_.row_rescale what the rows' sums so far must be multiplied by.
     void find_reference(int r, const float (*tops)[kLanes]) {

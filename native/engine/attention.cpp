@@ -67,20 +67,19 @@ const Kernels& kernels_for(const Problem& p) {
     return p.post_quant.present ? target_kernels_in_fp32(target) : target_kernels(target);
 }
 
-// Most rows of a KV head that are left to decode. On AMX prefill computes 16 rows of bf16 in the time of one, while
-// decode computes each in fp32 on vectors: they are as fast with 13 rows of D = 128, where a core reads 17 GB/s.
-int stream_rows(const OperandForm& form) {
-    const bool is_bf16_on_amx = form.in_place && form.query_parts == 1;
-    return is_bf16_on_amx ? 12 : kStreamRows;
-}
+// Most rows of a KV head that are left to decode, where there is a kernel of few rows, which on AMX computes 16 of them
+// in the time of one. With 8 rows of D = 128 both wait for memory about as long; from a cache that one takes 0.6 of the
+// time.
+constexpr int kStreamRowsBesideFew = 7;
 
 Schedule schedule_for(const Kernels& kernels, const Problem& p, int threads) {
     if (is_full_quant(p)) {
         const FullQuantKernel& kernel = full_quant_kernel(kernels, p);
-        return make_schedule(p, threads, kernel.group, kernel.block_rows, kStreamRows);
+        return make_schedule(p, threads, {kernel.group, kernel.block_rows, kStreamRows});
     }
     const OperandForm& form = prefill_form(p, kernels);
-    return make_schedule(p, threads, form.group, form.block_rows, stream_rows(form));
+    if (!takes_few_rows(p, kernels)) return make_schedule(p, threads, {form.group, form.block_rows, kStreamRows});
+    return make_schedule(p, threads, {form.group, form.block_rows, kStreamRowsBesideFew, kFewRows});
 }
 
 class PlannedAttention final : public Attention {
@@ -177,7 +176,8 @@ void PlannedAttention::compute(Run& run, size_t index, const FullQuantScratch& s
 
 RowKernel* PlannedAttention::kernel_of(const WorkItem& item) const {
     const int products = static_cast<int>(product_dtype(problem_));
-    if (item.kind != WorkItem::decode) {
+    if (item.kind == WorkItem::few_rows) return kernels_.prefill_few[products];
+    if (item.kind == WorkItem::prefill) {
         return prefills_codes_ ? kernels_.prefill_codes[static_cast<int>(problem_.dtype)] : kernels_.prefill[products];
     }
     return takes_codes_ ? kernels_.decode_codes[static_cast<int>(problem_.kv_dtype)] : kernels_.decode[products];
@@ -390,7 +390,7 @@ RowBlock PlannedAttention::row_block(const Run& run, const WorkItem& item) const
 std::string PlannedAttention::describe() const {
     size_t prefill = 0, decode = 0, padding = 0;
     for (const WorkItem& item : schedule_.items) {
-        prefill += item.kind == WorkItem::prefill;
+        prefill += item.kind == WorkItem::prefill || item.kind == WorkItem::few_rows;
         decode += item.kind == WorkItem::decode;
         padding += item.kind == WorkItem::padding;
     }
@@ -400,9 +400,9 @@ std::string PlannedAttention::describe() const {
            text(problem_.kv_heads) + ", dims " + text(problem_.dim) + " and " + text(problem_.dim_v) + ", " +
            name_of(problem_.dtype);
     if (problem_.block_size > 0) out += ", paged in blocks of " + text(problem_.block_size);
-    out += "\nwork items: " + text(prefill) + " prefill (up to " + text(schedule_.block_rows) + " rows), " +
-           text(decode) + " decode, " + text(padding) + " padding; " + text(schedule_.merges.size()) +
-           " merges of split keys";
+    const int32_t most_rows = std::max(schedule_.block_rows, schedule_.few_rows);
+    out += "\nwork items: " + text(prefill) + " prefill (up to " + text(most_rows) + " rows), " + text(decode) +
+           " decode, " + text(padding) + " padding; " + text(schedule_.merges.size()) + " merges of split keys";
     return out + "\nworkspace: " + text(bytes_) + " bytes";
 }
 

@@ -14,6 +14,7 @@ namespace {
 // The state of a block's rows, in its scratch. Rows are counted in whole groups, and some may be mere filling.
 // Owner derives from this and has
 //   bool has_row(int r): not filling;           int64_t row(int r): its merged row;
+//   int head(int r): its KV head in the block;
 //   Interval seen(int r): keys that a row sees; Interval group_seen(int g): that some row of the group sees;
 //   bool is_masked(int g): whether a mask hides keys of the tile from rows of the group;
 //   void adjust_scores(int r, Interval seen, int begin, int end, float* scores): hides, and what else scores need;
@@ -29,7 +30,8 @@ protected:
     static constexpr int kMaxGroups = Operand::kBlockRows / kGroup;
     static_assert(Operand::kBlockRows % kGroup == 0, "whole groups");
     // Sums of a row are written in vectors, or in rows of a register that may be longer.
-    static constexpr int kWhole = kLanes > Operand::kSteps ? kLanes : Operand::kSteps;
+    static constexpr int kSums = Operand::kKeysOnLeft ? 2 * Operand::kColumns : Operand::kSteps;
+    static constexpr int kWhole = kLanes > kSums ? kLanes : kSums;
 
     BlockRows(const RowBlock& block, const Scratch& scratch, int ldq)
         : b_(block), s_(scratch), ldo_(round_up(block.dim_v, kWhole)), ldq_(ldq) {}
@@ -127,7 +129,7 @@ protected:
         const int parts = query_parts();
         uint16_t* to = reinterpret_cast<uint16_t*>(s_.query + r * ldq_);
         if (parts == 1 && owner().has_row(r)) {
-            copy_query(b_, 0, owner().row(r), to);
+            copy_query(b_, owner().head(r), owner().row(r), to);
             for (int d = b_.dim; d < 2 * ldq_; d++) to[d] = 0;
             return;
         }
@@ -136,7 +138,7 @@ protected:
         }
         if (!owner().has_row(r)) return;
         alignas(64) float query[kMaxDim];
-        widen_query(b_, 0, owner().row(r), query);
+        widen_query(b_, owner().head(r), owner().row(r), query);
         if constexpr (kTakesCodes) owner().scales().scale_query(query);
         for (int d = 0; d < b_.dim; d += kLanes) {
             vf left = load<vf>(query + d);

@@ -31,11 +31,13 @@ struct VectorOperand {
     static constexpr bool kTakesCodes = false;  // keys and values have scales that the products leave out
     static constexpr int kPairDistance = 1;  // of the two keys whose values share an element
     static constexpr int kSteps = 1;        // panels have a multiple of so many steps
+    static constexpr int kTile = kTileKeys;  // keys of a tile
     static constexpr int kKeys = kLanes;    // and tiles are computed in whole multiples of so many keys
     static constexpr int kGroup = kMr;      // rows of the register block
     static constexpr int kBlockRows = kMaxBlockRows;
     static constexpr int kScoreRows = kStripRows;
     static constexpr bool kIsInPlace = false;  // probabilities stand where scores stood
+    static constexpr bool kKeysOnLeft = false;  // of the first product: its panels hold rows of keys
 };
 struct Fp32Operand : VectorOperand {
     static constexpr int kDepth = 1;

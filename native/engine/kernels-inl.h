@@ -53,10 +53,17 @@ struct CodePrefill<void> {
     static constexpr OperandForm form = {};
 };
 
+// Few rows of bf16, if there is an operand for them.
+template <class Operand>
+constexpr RowKernel* kPrefillFew = prefill<BF16, Operand>;
+template <>
+constexpr RowKernel* kPrefillFew<void> = nullptr;
+
 // What the panels of each type are made of; dequantised numbers always compute in fp32. SharedOperand: of bf16 rows that
-// are keys and values at once; its form is that of Bf16Operand. Code operands: of codes, beside queries of f16 or bf16.
-template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand, class F16CodeOperand = void,
-          class Bf16CodeOperand = void>
+// are keys and values at once; its form is that of Bf16Operand, as is FewOperand's, of few rows of bf16. Code operands:
+// of codes, beside queries of f16 or bf16.
+template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand, class FewOperand = void,
+          class F16CodeOperand = void, class Bf16CodeOperand = void>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {
     // No type has more than those of which two share a byte.
     using Float4 = DecodeProducts<E2M1>;
@@ -69,6 +76,7 @@ constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_qu
             kNr,
             {form_of<F16Operand>(), form_of<Bf16Operand>(), form_of<Fp32Operand>()},
             {prefill<F16, F16Operand>, prefill<BF16, Bf16Operand>, prefill<F32, Fp32Operand>},
+            {nullptr, kPrefillFew<FewOperand>, nullptr},
             {decode<F16>, decode<BF16>, decode<F32>},
             {CodePrefill<F16CodeOperand>::run, CodePrefill<Bf16CodeOperand>::run},
             {CodePrefill<F16CodeOperand>::form, CodePrefill<Bf16CodeOperand>::form},

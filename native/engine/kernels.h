@@ -27,7 +27,11 @@ constexpr int kStreamRows = 16;        // decode: most merged rows of one KV hea
 constexpr int kStreamItemRows = 64;    // decode: most rows of all the KV heads that are computed together
 constexpr int kMaxBlockRows = 384;     // prefill: most merged rows of a block, but for dense attention on AMX
 constexpr int kStripRows = 192;        // prefill: most rows whose scores are held at a time
+constexpr int kFewRows = 64;           // few rows: most merged rows of one KV head
+constexpr int kFewItemRows = 256;      // few rows: most rows of all the KV heads that are computed together
+constexpr int kFewTileKeys = 128;      // few rows: keys of a tile, so that all heads' fit caches beside the next ones
 constexpr int kMaxDim = 576;
+constexpr int kRowGap = 32;            // channels between copies of rows: 16 in a row would fall into few cache sets
 
 // Bytes of a head's scale codes for a tile's keys, where groups of 32 channels have their own (group_scales-inl.h); as
 // many more keys' may be read as are computed at once.
@@ -121,7 +125,7 @@ struct RowBlock {
     int64_t band_first, band_last;
     int64_t row_begin, row_end;
     int64_t key_begin, key_end;
-    int32_t kv_heads;       // 1 in prefill
+    int32_t kv_heads;       // 1 in prefill, but for few rows
     int32_t group, dim, dim_v;  // dim: rope_dim channels included
     int32_t rope_dim;
     int32_t query_parts;    // prefill of codes: bf16 numbers whose sum a query is, times the scales of its channels
@@ -178,7 +182,7 @@ struct Scratch {
     void* weight_tiles;                // [2][block of one head's rows][kStreamKeys] probabilities
     void* sum_tiles;                   // [2][4] tiles of scores, or [block][tile of columns]
     // prefill only
-    float* key_panels;                 // [part][panel][steps of dim][columns]
+    float* key_panels;                 // [part][panel][steps of dim][columns], or [kTileKeys] rows, kRowGap apart
     float* value_panels;               // [part][panel][steps of kTileKeys][columns]
     // prefill in forms of bf16 only
     uint16_t* probabilities;           // [kStripRows][kScoreStride] bf16, or null
@@ -214,6 +218,7 @@ struct Kernels {
     OperandForm form[3];    // by the Dtype of the products
     // By the Dtype that keys and values have when they reach the products: f16, bf16 or (dequantised) f32.
     RowKernel* prefill[3];
+    RowKernel* prefill_few[3];  // likewise, of up to kFewRows rows of each KV head; null: there is none
     RowKernel* decode[3];
     // Prefill of stored codes as rows of bf16 (prefills_codes()), by the Dtype of the query; null: there is none.
     RowKernel* prefill_codes[2];

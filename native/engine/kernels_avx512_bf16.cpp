@@ -14,7 +14,7 @@ namespace acl_attn::engine {
 extern const Kernels kKernelsAvx512Bf16;
 // Beside fp16, codes as bf16 would take as many instructions as numbers of fp32 do.
 constexpr Kernels kKernelsAvx512Bf16 =
-    make_kernels<Fp32Operand, Bf16PairOperand, Bf16PairOperand, void, Bf16PairCodeOperand>("avx512_bf16",
-                                                                                           &kFullQuantAvx512Bf16);
+    make_kernels<Fp32Operand, Bf16PairOperand, Bf16PairOperand, void, void, Bf16PairCodeOperand>(
+        "avx512_bf16", &kFullQuantAvx512Bf16);
 
 }  // namespace acl_attn::engine

@@ -24,21 +24,28 @@ class Prefill : Operand::template Rows<T, Prefill<T, Operand>> {
 public:
     Prefill(const RowBlock& block, const Scratch& scratch)
         : Rows(block, scratch, tile_), rows_(static_cast<int>(block.row_end - block.row_begin)),
+          heads_(kManyHeads ? block.kv_heads : 1), head_rows_(heads_ > 1 ? round_up(rows_, kGroup) : rows_),
           tile_(block, scratch), scales_(block, scratch) {}
 
     void run() {
-        this->begin(rows_);
+        this->begin(heads_ * head_rows_);
         if constexpr (kPaired) find_extreme_rows();
+        if constexpr (Operand::kKeysOnLeft) this->turn_queries();
         for (bool more = tile_.first(); more; more = tile_.next()) {
             const bool is_seen = b_.mask == nullptr || look_at_mask();
-            if (is_seen) pack();
             Ahead ahead = tile_.ahead();
             if (!is_seen) continue;
-            this->visit(0, this->groups_, ahead);
+            for (int head = 0; head < heads_; head++) {
+                // A head asks for its part of what comes next: a third beside packing, the rest beside products.
+                const float parts = 3.0f * static_cast<float>(heads_ - head);
+                const int groups = this->groups_ / heads_;
+                pack(head, ahead, 1.0f / parts);
+                this->visit(head * groups, (head + 1) * groups, ahead, kManyHeads ? 2.0f / (parts - 1.0f) : 1.0f);
+            }
         }
         this->end();
-        for (int r = 0; r < rows_; r++) {
-            if (kPaired && is_extreme(r)) continue;
+        for (int r = 0; r < heads_ * head_rows_; r++) {
+            if (!has_row(r) || (kPaired && is_extreme(r))) continue;
             RowState state = this->state(r);
             float* sums = this->sums(r);
             if constexpr (kTakesCodes) {
@@ -47,7 +54,7 @@ public:
                     continue;
                 }
             }
-            finish_row(b_, 0, row(r), sums, state);
+            finish_row(b_, head(r), row(r), sums, state);
         }
         if constexpr (kPaired) compute_extreme_rows();
     }
@@ -58,9 +65,12 @@ private:
     using Rows::kPaired;
     using Rows::kTakesCodes;
     static constexpr int kGroup = Operand::kGroup;
+    static constexpr bool kManyHeads = Operand::kKeysOnLeft;
 
-    bool has_row(int r) const { return r < rows_; }
-    int64_t row(int r) const { return b_.row_begin + r; }
+    // Rows of several heads begin at whole groups.
+    int head(int r) const { return kManyHeads ? r / head_rows_ : 0; }
+    int64_t row(int r) const { return b_.row_begin + (kManyHeads ? r % head_rows_ : r); }
+    bool has_row(int r) const { return row(r) < b_.row_end && (!kManyHeads || head(r) < heads_); }
     Interval seen(int r) const { return visible_keys(b_, row(r)); }
     Interval group_seen(int g) const {
         const Interval band = group_band(g);
@@ -69,14 +79,13 @@ private:
         return {larger(band.begin, tile_.key + shown.begin), smaller(band.end, tile_.key + shown.end)};
     }
     bool is_masked(int g) const { return masks_[g].hides_any(); }
-    Interval group_band(int g) const {
-        return visible_keys(b_, row(g * kGroup), smaller(row((g + 1) * kGroup), b_.row_end));
-    }
+    Interval group_band(int g) const { return visible_keys(b_, row(g * kGroup), group_end(g)); }
+    int64_t group_end(int g) const { return smaller(row(g * kGroup) + kGroup, b_.row_end); }
 
     const CodeScales& scales() const { return scales_; }
 
-    void pack() {
-        tile_.pack();
+    void pack(int head, Ahead& ahead, float share) {
+        tile_.pack(head, ahead, share);
         if constexpr (kTakesCodes) {
             uint8_t refused[kTileKeys];
             bool any_refused = scales_.enter(tile_.key, tile_.begin, tile_.end, refused);
@@ -102,12 +111,11 @@ private:
     bool look_at_mask() {
         bool is_seen = false;
         for (int g = 0; g < this->groups_; g++) {
-            uint8_t* code = b_.tile_masks + (b_.row_begin / kGroup + g) * b_.tile_mask_stride + tile_.key / kTileKeys;
+            uint8_t* code = b_.tile_masks + row(g * kGroup) / kGroup * b_.tile_mask_stride + tile_.key / Operand::kTile;
             masks_[g] = TileMask::read(code);
             if (!masks_[g].is_known()) {
                 const TileColumns columns = columns_of(group_band(g), tile_.key, tile_.begin, tile_.end);
-                const int64_t end = smaller(row((g + 1) * kGroup), b_.row_end);
-                masks_[g] = TileMask(b_, row(g * kGroup), end, tile_.key, columns);
+                masks_[g] = TileMask(b_, row(g * kGroup), group_end(g), tile_.key, columns);
                 masks_[g].write(code);
             }
             is_seen |= !masks_[g].hides_all();
@@ -116,7 +124,7 @@ private:
     }
 
     void adjust_scores(int r, Interval seen, int begin, int end, float* scores) const {
-        if (b_.bias.kind != BiasKind::none) add_bias(b_, 0, row(r), seen, tile_.key, begin, end, scores);
+        if (b_.bias.kind != BiasKind::none) add_bias(b_, head(r), row(r), seen, tile_.key, begin, end, scores);
         if (is_masked(r / kGroup) || seen.begin > tile_.key + begin || seen.end < tile_.key + end) {
             hide_scores(b_, row(r), seen, tile_.key, begin, end, scores);
         }
@@ -160,8 +168,8 @@ private:
     void find_extreme_rows() {
         const uint16_t* queries = reinterpret_cast<const uint16_t*>(s_.query);
         const int count = 2 * this->ldq_;
-        if (!any_extreme(queries, rows_ * count)) return;
-        for (int r = 0; r < rows_; r++) {
+        if (!any_extreme(queries, heads_ * head_rows_ * count)) return;
+        for (int r = 0; r < heads_ * head_rows_; r++) {  // filling has zeros
             if (any_extreme(queries + r * count, count)) mark_extreme(r);
         }
     }
@@ -170,12 +178,13 @@ private:
     bool is_extreme(int r) const { return (extreme_rows_[r / 64] >> r % 64 & 1) != 0; }
 
     void compute_extreme_rows() {
-        for (int r = 0; r < rows_; r++) {
-            if (is_extreme(r)) decode_carefully<std::conditional_t<kTakesCodes, F32, T>>(b_, 0, row(r), s_);
+        for (int r = 0; r < heads_ * head_rows_; r++) {
+            if (is_extreme(r)) decode_carefully<std::conditional_t<kTakesCodes, F32, T>>(b_, head(r), row(r), s_);
         }
     }
 
-    const int rows_;
+    const int rows_;  // of a head
+    const int heads_, head_rows_;  // with filling
     Tile<T, Operand> tile_;
     std::conditional_t<kTakesCodes, CodeScales, NoScales> scales_;
     uint64_t extreme_rows_[Operand::kBlockRows / 64] = {};

@@ -22,21 +22,26 @@ geometry::Columns visible(const Sequence& s, int32_t group, int64_t row_begin, i
 
 int64_t count(const geometry::Columns& keys) { return std::max<int64_t>(keys.end - keys.begin, 0); }
 
+int64_t whole_groups(int64_t rows, int group) { return (rows + group - 1) / group * group; }
+
 struct Shape {
     int32_t group;
     int64_t rows;
-    bool is_decode;
+    WorkItem::Kind kind;
 };
 
-Shape shape_of(const Problem& problem, const Sequence& s, int stream_rows) {
+// What decides must not depend on other sequences or on threads.
+Shape shape_of(const Problem& problem, const Sequence& s, const RowLimits& limits) {
     const int32_t group = problem.heads / problem.kv_heads;
     const int64_t rows = s.q_len * group;
-    return {group, rows, rows <= stream_rows && problem.full_quant.kind == FullQuant::Kind::none};
+    if (problem.full_quant.kind != FullQuant::Kind::none) return {group, rows, WorkItem::prefill};
+    if (rows <= limits.stream_rows) return {group, rows, WorkItem::decode};
+    return {group, rows, rows <= limits.few_rows ? WorkItem::few_rows : WorkItem::prefill};
 }
 
 // Scores of a sequence's one KV head, about.
 int64_t cost(const Problem& problem, const Sequence& s) {
-    const Shape shape = shape_of(problem, s, 0);
+    const Shape shape = shape_of(problem, s, {});
     if (shape.rows == 0) return 0;
     const int64_t first = count(visible(s, shape.group, 0, 1));
     const int64_t last = count(visible(s, shape.group, shape.rows - 1, shape.rows));
@@ -44,12 +49,12 @@ int64_t cost(const Problem& problem, const Sequence& s) {
     return (first + 2 * middle + last) * shape.rows / 4 + 1;
 }
 
-int32_t choose_block_rows(const Problem& problem, int threads, int most, int stream_rows) {
-    for (int32_t rows = most; rows > kSmallestBlock; rows /= 2) {
+int32_t choose_block_rows(const Problem& problem, int threads, const RowLimits& limits) {
+    for (int32_t rows = limits.block_rows; rows > kSmallestBlock; rows /= 2) {
         int64_t items = 0;
         for (const Sequence& s : problem.sequences) {
-            const Shape shape = shape_of(problem, s, stream_rows);
-            if (!shape.is_decode) items += (shape.rows + rows - 1) / rows * problem.kv_heads;
+            const Shape shape = shape_of(problem, s, limits);
+            if (shape.kind == WorkItem::prefill) items += (shape.rows + rows - 1) / rows * problem.kv_heads;
         }
         const int64_t enough = rows > kMaxBlockRows ? kLargeItemsPerThread : kItemsPerThread;
         if (threads == 1 || items >= enough * threads) return rows;
@@ -57,31 +62,43 @@ int32_t choose_block_rows(const Problem& problem, int threads, int most, int str
     return kSmallestBlock;
 }
 
-// KV heads that a decode item takes together. Where a token's heads lie side by side that reads memory in its order and
-// touches each page once, not once for each head; and what one head leaves to wait for is done beside the next one's.
-int32_t choose_decode_heads(const Problem& problem, int threads, int stream_rows) {
+// Whether a token's heads of keys, and those of values, are one row.
+bool has_heads_side_by_side(const Problem& problem) {
+    return std::all_of(problem.sequences.begin(), problem.sequences.end(), [&](const Sequence& s) {
+        return s.key_head_stride == problem.dim && (problem.value_is_key || s.value_head_stride == problem.dim_v);
+    });
+}
+
+// KV heads that an item of decode, or of few rows, takes together. Where a token's heads lie side by side that reads
+// memory in its order and touches each page once, not once for each head; and what one head leaves to wait for is done
+// beside the next one's.
+int32_t choose_heads(const Problem& problem, int threads, WorkItem::Kind kind, const RowLimits& limits) {
+    const bool is_decode = kind == WorkItem::decode;
     // Those others are staged one by one, or lie differently in the prefix.
     if (problem.rope_dim > 0 || problem.prefix_len > 0 || (is_quantised(problem) && !takes_codes(problem)) ||
-        problem.key.chunk < problem.dim || problem.value.chunk < problem.dim_v) {
+        problem.key.chunk < problem.dim || problem.value.chunk < problem.dim_v ||
+        (!is_decode && !has_heads_side_by_side(problem))) {
         return 1;
     }
     int64_t splits = 0, rows = 1;
     for (const Sequence& s : problem.sequences) {
-        const Shape shape = shape_of(problem, s, stream_rows);
-        if (!shape.is_decode || shape.rows == 0) continue;
+        const Shape shape = shape_of(problem, s, limits);
+        if (shape.kind != kind || shape.rows == 0) continue;
         rows = std::max(rows, shape.rows);
-        splits += count(visible(s, shape.group, 0, shape.rows)) / kStreamSplit + 1;
+        splits += count(visible(s, shape.group, 0, shape.rows)) / (is_decode ? kStreamSplit : kTileSplit) + 1;
     }
-    int32_t heads = static_cast<int32_t>(std::min<int64_t>(problem.kv_heads, kStreamItemRows / rows));
+    const int64_t most = is_decode ? kStreamItemRows / rows : kFewItemRows / whole_groups(rows, limits.group);
+    int32_t heads = static_cast<int32_t>(std::min<int64_t>(problem.kv_heads, most));
     while (threads > 1 && heads > 1 && splits * (problem.kv_heads / heads) < kItemsPerThread * threads) heads /= 2;
     return heads;
 }
 
 class Builder {
 public:
-    Builder(const Problem& problem, Schedule& schedule, int threads, int group, int stream_rows)
-        : p_(problem), out_(schedule), row_group_(group), stream_rows_(stream_rows),
-          decode_heads_(choose_decode_heads(problem, threads, stream_rows)) {}
+    Builder(const Problem& problem, Schedule& schedule, int threads, const RowLimits& limits)
+        : p_(problem), out_(schedule), limits_(limits),
+          decode_heads_(choose_heads(problem, threads, WorkItem::decode, limits)),
+          few_rows_heads_(choose_heads(problem, threads, WorkItem::few_rows, limits)) {}
 
     void add_rows(int32_t sequence, int32_t kv_head, int32_t kv_heads, int64_t row_begin, int64_t row_end,
                   const Shape& shape) {
@@ -89,7 +106,7 @@ public:
         const geometry::Columns span = visible(s, shape.group, row_begin, row_end);
         const int64_t split = split_of(shape);
         WorkItem item;
-        item.kind = shape.is_decode ? WorkItem::decode : WorkItem::prefill;
+        item.kind = shape.kind;
         item.sequence = sequence;
         item.kv_head = kv_head;
         item.kv_heads = kv_heads;
@@ -123,19 +140,22 @@ public:
     }
 
     void add_sequence(int32_t sequence) {
-        const Shape shape = shape_of(p_, p_.sequences[static_cast<size_t>(sequence)], stream_rows_);
+        const Shape shape = shape_of(p_, p_.sequences[static_cast<size_t>(sequence)], limits_);
         if (shape.rows == 0) return;
-        if (shape.is_decode) {
-            out_.decode_rows = std::max(out_.decode_rows, static_cast<int32_t>(decode_heads_ * shape.rows));
-            for (int32_t head = 0; head < p_.kv_heads; head += decode_heads_) {
-                add_rows(sequence, head, std::min(decode_heads_, p_.kv_heads - head), 0, shape.rows, shape);
+        if (shape.kind != WorkItem::prefill) {
+            const int32_t heads = shape.kind == WorkItem::decode ? decode_heads_ : few_rows_heads_;
+            const int64_t rows = shape.kind == WorkItem::decode ? shape.rows : whole_groups(shape.rows, limits_.group);
+            int32_t& most = shape.kind == WorkItem::decode ? out_.decode_rows : out_.few_rows;
+            most = std::max(most, static_cast<int32_t>(heads * rows));
+            for (int32_t head = 0; head < p_.kv_heads; head += heads) {
+                add_rows(sequence, head, std::min(heads, p_.kv_heads - head), 0, shape.rows, shape);
             }
             return;
         }
         // Equal blocks, the last rows first: under a causal mask these see most.
         const int64_t blocks = (shape.rows + out_.block_rows - 1) / out_.block_rows;
         const int64_t share = (shape.rows + blocks - 1) / blocks;
-        const int64_t rows = std::min<int64_t>((share + row_group_ - 1) / row_group_ * row_group_, out_.block_rows);
+        const int64_t rows = std::min<int64_t>(whole_groups(share, limits_.group), out_.block_rows);
         for (int32_t head = 0; head < p_.kv_heads; head++) {
             for (int64_t block = (shape.rows - 1) / rows; block >= 0; block--) {
                 add_rows(sequence, head, 1, block * rows, std::min((block + 1) * rows, shape.rows), shape);
@@ -147,14 +167,13 @@ private:
     // Keys of a split; 0: no splits.
     int64_t split_of(const Shape& shape) const {
         if (p_.full_quant.kind != FullQuant::Kind::none) return 0;  // full_quant_kernels.h says why
-        return shape.is_decode ? kStreamSplit : shape.rows <= kSplitRows ? kTileSplit : 0;
+        return shape.kind == WorkItem::decode ? kStreamSplit : shape.rows <= kSplitRows ? kTileSplit : 0;
     }
 
     const Problem& p_;
     Schedule& out_;
-    const int64_t row_group_;
-    const int stream_rows_;
-    const int32_t decode_heads_;
+    const RowLimits limits_;
+    const int32_t decode_heads_, few_rows_heads_;
 };
 
 }  // namespace
@@ -170,9 +189,9 @@ int worthwhile_threads(const Problem& problem, int threads) {
     return worthwhile_threads(scores * problem.kv_heads * (problem.dim + problem.dim_v), threads);
 }
 
-int64_t tiles_of(const Sequence& s) { return (s.kv_len + kTileKeys - 1) / kTileKeys; }
+int64_t tiles_of(const Sequence& s) { return (s.kv_len + kFewTileKeys - 1) / kFewTileKeys; }
 
-Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows, int stream_rows) {
+Schedule make_schedule(const Problem& problem, int threads, const RowLimits& limits) {
     Schedule schedule;
     std::vector<int32_t> order(problem.sequences.size());
     std::iota(order.begin(), order.end(), 0);
@@ -187,17 +206,18 @@ Schedule make_schedule(const Problem& problem, int threads, int group, int block
         }
     }
     for (const Sequence& s : problem.sequences) {
-        if (shape_of(problem, s, stream_rows).is_decode) continue;
-        schedule.block_rows = choose_block_rows(problem, threads, block_rows, stream_rows);
+        if (shape_of(problem, s, limits).kind != WorkItem::prefill) continue;
+        schedule.block_rows = choose_block_rows(problem, threads, limits);
         break;
     }
-    Builder builder(problem, schedule, threads, group, stream_rows);
+    Builder builder(problem, schedule, threads, limits);
     for (const int32_t sequence : order) builder.add_sequence(sequence);
-    if (problem.has_mask && schedule.block_rows > 0) {
+    if (problem.has_mask && (schedule.block_rows > 0 || schedule.few_rows > 0)) {
         for (const Sequence& s : problem.sequences) {
-            const Shape shape = shape_of(problem, s, stream_rows);
+            const Shape shape = shape_of(problem, s, limits);
             schedule.tile_masks.push_back(schedule.tile_mask_bytes);
-            if (!shape.is_decode) schedule.tile_mask_bytes += (shape.rows + group - 1) / group * tiles_of(s);
+            if (shape.kind == WorkItem::decode) continue;
+            schedule.tile_mask_bytes += whole_groups(shape.rows, limits.group) / limits.group * tiles_of(s);
         }
     }
     for (const int32_t sequence : order) {

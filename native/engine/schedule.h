@@ -12,7 +12,7 @@
 namespace acl_attn::engine {
 
 struct WorkItem {
-    enum Kind : uint8_t { prefill, decode, padding };
+    enum Kind : uint8_t { prefill, few_rows, decode, padding };
     Kind kind = prefill;
     int32_t sequence = 0;
     int32_t kv_head = 0;       // the first; padding: all heads
@@ -43,7 +43,16 @@ struct Schedule {
     std::vector<int64_t> tile_masks;  // of each sequence, where what is known of its mask begins; empty: no masks
     int64_t tile_mask_bytes = 0;
     int32_t block_rows = 0;       // most rows of a prefill item; 0: there are none
+    int32_t few_rows = 0;         // most rows, of all heads in whole groups, of an item of few rows; 0: there are none
     int32_t decode_rows = 0;      // most rows, of all heads, of a decode item; 0: there are none
+};
+
+// How many rows the kernels take.
+struct RowLimits {
+    int group;            // that prefill computes together
+    int block_rows;       // most of a prefill item
+    int stream_rows;      // most of one KV head that decode takes
+    int few_rows = 0;     // most of one KV head that the kernel of few rows takes, if decode does not; 0: there is none
 };
 
 constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
@@ -52,11 +61,10 @@ constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
 int worthwhile_threads(double multiply_adds, int threads);
 int worthwhile_threads(const Problem& problem, int threads);
 
-// Of a sequence's keys.
+// Of a sequence's keys, the smallest that prefill has.
 int64_t tiles_of(const Sequence& sequence);
 
-// The items depend on `threads` only in how many rows they take together, which does not change a result. `group`: rows
-// that prefill computes together; `block_rows`: most of an item; `stream_rows`: of one KV head that decode takes.
-Schedule make_schedule(const Problem& problem, int threads, int group, int block_rows, int stream_rows);
+// The items depend on `threads` only in how many rows they take together, which does not change a result.
+Schedule make_schedule(const Problem& problem, int threads, const RowLimits& limits);
 
 }  // namespace acl_attn::engine

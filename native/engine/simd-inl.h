@@ -254,7 +254,7 @@ inline vf interleave_low(vf a, vf b) {
     const __m512i from = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     return _mm512_permutex2var_ps(a, from, b);
 #else
-    vf v;
+    vf v = {};
     for (int i = 0; i < kLanes; i++) v[i] = i % 2 == 0 ? a[i / 2] : b[i / 2];
     return v;
 #endif
@@ -264,7 +264,7 @@ inline vf interleave_high(vf a, vf b) {
     const __m512i from = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     return _mm512_permutex2var_ps(a, from, b);
 #else
-    vf v;
+    vf v = {};
     for (int i = 0; i < kLanes; i++) v[i] = i % 2 == 0 ? a[(kLanes + i) / 2] : b[(kLanes + i) / 2];
     return v;
 #endif

@@ -66,6 +66,7 @@ private:
     int tokens() const { return static_cast<int>(sb_.token_end - sb_.token_begin); }
     int64_t token(int r) const { return sb_.token_begin + r / token_rows_; }
     int64_t row(int r) const { return token(r) * b_.group + r % token_rows_; }
+    static int head(int) { return 0; }
 
     // Only asked of the token, if the tile is from its list.
     Interval columns(int64_t token) const {

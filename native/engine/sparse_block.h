@@ -17,9 +17,6 @@ static constexpr int64_t sparse_split_begin(int64_t split) {
     return (split < 8 ? split : (8 + split % 8) << (split / 8 - 1)) * kSparseSplitUnit;
 }
 
-// Channels between copies of rows: 16 of them one after another would fall into few cache sets.
-constexpr int kRowGap = 32;
-
 // One stream of one sequence.
 struct SparseView {
     KvView rows;             // base null: the sequence has none. Packed rows: dtype is that of the codes.

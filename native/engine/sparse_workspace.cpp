@@ -15,7 +15,7 @@ Problem tile_problem(const SparseProblem& p) {
     tile.dtype = tile.kv_dtype = tile.out_dtype = p.dtype;
     tile.heads = p.heads;
     tile.kv_heads = 1;
-    tile.dim = kSparseDim + kRowGap;
+    tile.dim = kSparseDim;
     tile.dim_v = kSparseDim;
     tile.key.chunk = kSparseDim;
     tile.value_is_key = true;

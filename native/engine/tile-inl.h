@@ -26,43 +26,51 @@ public:
 
     bool first() {
         if (span_.empty()) return false;
-        key = span_.begin / kTileKeys * kTileKeys;
+        key = span_.begin / kTile * kTile;
         locate(b_, span_, key, key);
         return enter();
     }
 
-    // The addresses of the next tile were found by ahead().
+    // The addresses of the next tile were found by ahead(), which must have been called.
     bool next() {
-        key += kTileKeys;
+        key += kTile;
         return enter();
     }
 
-    void pack() {
+    // Of one of the block's heads, beside which `share` of what `ahead` has left is asked for.
+    void pack([[maybe_unused]] int head, [[maybe_unused]] Ahead& ahead, [[maybe_unused]] float share) {
         const void **keys = key_rows(key), **values = value_rows(key);
-        staging_.stage(key + begin, end - begin, keys + begin, values + begin);
-        Panels<T, Operand>::pack(keys, values);
+        if (head == 0) staging_.stage(key + begin, end - begin, keys + begin, values + begin);
+        if constexpr (Operand::kKeysOnLeft) {
+            Panels<T, Operand>::pack(keys, head * b_.key.head_stride, values, head * b_.value.head_stride, ahead,
+                                     share);
+        } else {
+            Panels<T, Operand>::pack(keys, values);
+        }
     }
 
     // Finds the rows of the next tile, or of the first one of the thread's next block. With its last tiles a block also
     // asks for what comes between the two: its results, for which stores wait, too, and the next queries.
     Ahead ahead() const {
         Ahead ahead;
-        const int64_t next = key + kTileKeys;
+        const int64_t next = key + kTile;
         if (next < span_.end) add_tile(b_, span_, next, ahead);
-        const int64_t last = (span_.end - 1) / kTileKeys;
-        const int64_t tiles = smaller(last - span_.begin / kTileKeys + 1, kRowTiles);
-        const Share share = {static_cast<int>(key / kTileKeys - last + tiles - 1), static_cast<int>(tiles)};
+        const int64_t last = (span_.end - 1) / kTile;
+        const int64_t tiles = smaller(last - span_.begin / kTile + 1, kRowTiles);
+        const Share share = {static_cast<int>(key / kTile - last + tiles - 1), static_cast<int>(tiles)};
         if (share.index >= 0) add_results(share, ahead);
         if (b_.upcoming == nullptr) return ahead;
         const RowBlock& block = *b_.upcoming;
         if (share.index >= 0) add_queries(block, share, ahead);
         if (next < span_.end) return ahead;
         const Interval span = visible_keys(block, block.row_begin, block.row_end);
-        if (!span.empty()) add_tile(block, span, span.begin / kTileKeys * kTileKeys, ahead);
+        if (!span.empty()) add_tile(block, span, span.begin / kTile * kTile, ahead);
         return ahead;
     }
 
 private:
+    static constexpr int kTile = Operand::kTile;
+
     bool enter() {
         begin = begin_of(span_, key);
         end = end_of(span_, key);
@@ -70,22 +78,23 @@ private:
     }
 
     static int begin_of(Interval span, int64_t tile) { return static_cast<int>(larger(span.begin - tile, 0)); }
-    static int end_of(Interval span, int64_t tile) { return static_cast<int>(smaller(span.end - tile, kTileKeys)); }
+    static int end_of(Interval span, int64_t tile) { return static_cast<int>(smaller(span.end - tile, kTile)); }
 
     // This tile's and the next one's addresses lie side by side.
-    static_assert(2 * kTileKeys <= kStreamSplit, "the address arrays must hold two tiles");
-    const void** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTileKeys); }
-    const void** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTileKeys); }
+    static_assert(2 * kTile <= kStreamSplit, "the address arrays must hold two tiles");
+    const void** key_rows(int64_t tile) const { return s_.key_rows + tile % (2 * kTile); }
+    const void** value_rows(int64_t tile) const { return s_.value_rows + tile % (2 * kTile); }
 
     // A tile of a block, with addresses where the tile after this one has them.
     void add_tile(const RowBlock& block, Interval span, int64_t tile, Ahead& ahead) const {
-        const int64_t place = key + kTileKeys;
+        const int64_t place = key + kTile;
         locate(block, span, tile, place);
         const KvView &k = block.key, &v = block.value;
         if (k.chunk < k.dim || v.chunk < v.dim) return;
         const int first = begin_of(span, tile), count = end_of(span, tile) - first;
-        ahead.add(key_rows(place) + first, count, bytes_of(k.dtype, k.dim));
-        if (!block.value_is_key) ahead.add(value_rows(place) + first, count, bytes_of(v.dtype, v.dim));
+        // Heads that are computed together lie side by side.
+        ahead.add(key_rows(place) + first, count, block.kv_heads * bytes_of(k.dtype, k.dim));
+        if (!block.value_is_key) ahead.add(value_rows(place) + first, count, block.kv_heads * bytes_of(v.dtype, v.dim));
     }
 
     // One of `count` parts of a block's rows.
@@ -100,7 +109,7 @@ private:
         const int64_t first = block.row_begin / block.group, count = (block.row_end - 1) / block.group - first + 1;
         const int64_t begin = count * share.index / share.count, end = count * (share.index + 1) / share.count;
         ahead.add(static_cast<const char*>(tensor) + (first + begin) * token_stride, token_stride,
-                  static_cast<int>(end - begin), head_stride, block.group, bytes);
+                  static_cast<int>(end - begin), head_stride, block.kv_heads * block.group, bytes);
     }
 
     static void add_queries(const RowBlock& block, Share share, Ahead& ahead) {
@@ -120,8 +129,8 @@ private:
     void locate(const RowBlock& block, Interval span, int64_t tile, int64_t place) const {
         const void **keys = key_rows(place), **values = value_rows(place);
         const int from = begin_of(span, tile), to = end_of(span, tile);
-        if (from > 0 || to < kTileKeys) {
-            for (int k = 0; k < kTileKeys; k++) keys[k] = values[k] = s_.zeros;
+        if (from > 0 || to < kTile) {
+            for (int k = 0; k < kTile; k++) keys[k] = values[k] = s_.zeros;
         }
         locate_rows(block.key, block.key_addition.prefix, block.prefix_len, tile + from, tile + to, keys + from);
         locate_rows(block.value, block.value_addition.prefix, block.prefix_len, tile + from, tile + to, values + from);

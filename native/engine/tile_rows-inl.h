@@ -37,7 +37,7 @@ protected:
     }
 
     // The packed tile for groups [group_begin, group_end).
-    void visit(int group_begin, int group_end, Ahead& ahead) {
+    void visit(int group_begin, int group_end, Ahead& ahead, float = 1.0f) {
         find_ranges(group_begin, group_end);
         share_values();
         const auto parts = [](int n, int size) { return (n + size - 1) / size; };
@@ -76,7 +76,7 @@ private:
         if constexpr (kPaired) {
             this->load_query_parts(r);
         } else if (owner().has_row(r)) {
-            widen_query(b_, 0, owner().row(r), to);
+            widen_query(b_, owner().head(r), owner().row(r), to);
         } else {
             __builtin_memset(to, 0, sizeof(float) * ldq_);
         }

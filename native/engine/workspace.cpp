@@ -69,13 +69,14 @@ int code_query_parts(const Problem& p) {
 
 Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& schedule, const Kernels& kernels) {
     const OperandForm& form = prefill_form(problem, kernels);
-    // Decode takes two vectors of a row together.
+    // Decode takes two vectors of a row together, few rows on AMX two panels of values.
     const bool has_codes = takes_codes(problem);
     const size_t lanes = static_cast<size_t>(
-        std::max({2 * kernels.lanes, form.steps, has_codes ? kernels.code_channels : 1}));
+        std::max({2 * kernels.lanes, 2 * form.steps, has_codes ? kernels.code_channels : 1}));
     const size_t dim = round_up(static_cast<size_t>(problem.dim + problem.rope_dim), lanes);
     const size_t dim_v = round_up(static_cast<size_t>(problem.dim_v), lanes);
-    const size_t prefill_rows = round_up(static_cast<size_t>(schedule.block_rows), static_cast<size_t>(form.group));
+    const size_t prefill_rows = round_up(static_cast<size_t>(std::max(schedule.block_rows, schedule.few_rows)),
+                                         static_cast<size_t>(form.group));
     const size_t rows = std::max<size_t>(prefill_rows, static_cast<size_t>(schedule.decode_rows));
     const bool has_bf16_rows = prefill_rows > 0 && prefills_codes(problem, kernels);
     const size_t depth = static_cast<size_t>(form.depth), parts = static_cast<size_t>(form.parts);
@@ -124,7 +125,7 @@ Scratch divide_scratch(Arena& arena, const Problem& problem, const Schedule& sch
         s.sum_tiles = arena.take<char>(kBlocks * std::max<size_t>(2, dim_v / 16) * kTile);
     }
     if (prefill_rows > 0) {
-        s.key_panels = arena.take<float>(parts * round_up(tile, columns) * steps);
+        s.key_panels = arena.take<float>(parts * round_up(tile, columns) * (steps + kRowGap / 2));
         s.value_panels = arena.take<float>(parts * round_up(dim_v, columns) * (tile / depth));
         if (depth > 1) s.aside = arena.take<float>(rows * dim_v);
         if (depth > 1 && !form.in_place) {

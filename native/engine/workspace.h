@@ -42,6 +42,11 @@ bool prefills_codes(const Problem& problem, const Kernels& kernels);
 // How many bf16 numbers hold a query times the scales of its channels: all bits of the product, or those of fp32.
 int code_query_parts(const Problem& problem);
 
+// Whether few rows have a kernel of their own.
+inline bool takes_few_rows(const Problem& p, const Kernels& kernels) {
+    return kernels.prefill_few[static_cast<int>(product_dtype(p))] != nullptr;
+}
+
 // How prefill's products take the problem.
 inline const OperandForm& prefill_form(const Problem& p, const Kernels& kernels) {
     if (prefills_codes(p, kernels)) return kernels.code_form[static_cast<int>(p.dtype)];

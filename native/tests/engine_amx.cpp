@@ -3,6 +3,7 @@
 //
 // The kernels for AMX with its registers emulated, on any processor: packing, parts, and the order of the steps. What
 // the real registers add, the other engine tests see where they are usable.
+#include "engine/amx_row_panels-inl.h"
 #include "engine/amx_rows-inl.h"
 #include "engine/amx_stream-inl.h"
 #include "engine/float4_stream-inl.h"
@@ -21,11 +22,11 @@ using namespace engine_test;
 namespace {
 
 constexpr Kernels kEmulated =
-    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxOperand<1>, AmxCodeOperand<F16>, AmxCodeOperand<BF16>>(
+    make_kernels<AmxOperand<2>, AmxOperand<1>, AmxOperand<1>, AmxFewOperand, AmxCodeOperand<F16>, AmxCodeOperand<BF16>>(
         "amx emulated", &kFullQuantPortable);
 
-// One head, contiguous: the block that a plan would make of it.
-Result run_emulated(const Spec& spec, const std::vector<Logical>& data) {
+// One head, contiguous: the block that a plan would make of it, for one of the kernels.
+Result run_emulated(const Spec& spec, const std::vector<Logical>& data, RowKernel* const* kernels) {
     const SequenceSpec& s = spec.sequences[0];
     Problem problem;
     problem.dtype = problem.kv_dtype = problem.out_dtype = spec.dtype;
@@ -71,7 +72,7 @@ Result run_emulated(const Spec& spec, const std::vector<Logical>& data) {
     b.sink.empty_lse = INFINITY;
     b.sink.lse = result.lse.data();
     b.sink.lse_token_stride = 1;
-    kEmulated.prefill[static_cast<int>(spec.dtype)](b, scratch);
+    kernels[static_cast<int>(spec.dtype)](b, scratch);
     return result;
 }
 
@@ -81,14 +82,17 @@ void shapes() {
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
         for (const auto& pair : dims) {
             for (const Band& band : bands) {
-                for (const int64_t q_len : {17, 40}) {
+                for (const int64_t q_len : {16, 17, 40, 64}) {
                     Spec spec;
                     spec.dtype = dtype;
                     spec.dim = pair[0];
                     spec.dim_v = pair[1];
                     spec.sequences = Sequences{{q_len, 300, band}};
                     const std::vector<Logical> data = make_logical(spec, 31);
-                    check_against_reference(spec, data, run_emulated(spec, data), 1.3);
+                    for (const auto& kernels : {kEmulated.prefill, kEmulated.prefill_few}) {
+                        if (kernels[static_cast<int>(dtype)] == nullptr) continue;
+                        check_against_reference(spec, data, run_emulated(spec, data, kernels), 1.3);
+                    }
                 }
             }
         }
@@ -107,10 +111,11 @@ void parts() {
     std::fill(data[0].k.begin(), data[0].k.end(), encode(Dtype::f16, 0.0f));
     data[0].q[0] = encode(Dtype::f16, 2047.0f);  // eleven significant bits
     data[0].k[0] = encode(Dtype::f16, 1.0f + 0x1p-10f);
-    expect(std::fabs(run_emulated(spec, data).lse[0] - 2047.0f * (1.0f + 0x1p-10f)) < 1e-3f, "products are exact");
+    const float lse = run_emulated(spec, data, kEmulated.prefill).lse[0];
+    expect(std::fabs(lse - 2047.0f * (1.0f + 0x1p-10f)) < 1e-3f, "products are exact");
     data[0].q[0] = encode(Dtype::f16, -2.0f);
     data[0].k[0] = encode(Dtype::f16, INFINITY);
-    const Result got = run_emulated(spec, data);
+    const Result got = run_emulated(spec, data, kEmulated.prefill);
     expect(got.lse[0] == 0.0f, "a key at minus infinity has no weight");
     for (int c = 0; c < spec.dim_v; c++) {
         expect(got.out[static_cast<size_t>(c)] == data[0].v[static_cast<size_t>(spec.dim_v + c)], "the other has all");

@@ -120,6 +120,39 @@ void stepped_masks() {
     }
 }
 
+// Heads that lie side by side are computed together where each has few rows, others one by one.
+void few_rows() {
+    const int32_t dims[][2] = {{64, 64}, {192, 128}, {40, 72}};
+    for (const auto& pair : dims) {
+        for (const bool has_mask : {false, true}) {
+            Spec spec;
+            spec.dtype = Dtype::bf16;
+            spec.heads = spec.kv_heads = 5;
+            spec.dim = pair[0];
+            spec.dim_v = pair[1];
+            spec.has_mask = has_mask;
+            spec.sequences = Sequences{{8, 90},   {13, 300},           {16, 2300, {kOpenFirst, 2290}},
+                                       {17, 140}, {33, 600, {9, 200}}, {64, 270, {-30, 200}},
+                                       {65, 300}};
+            const std::vector<Logical> data = make_logical(spec, 17);
+            set_thread_count(1);
+            const Result want = run(spec, data);
+            check_against_reference(spec, data, want);
+            set_thread_count(3);
+            expect(run(spec, data) == want, spec.name() + ": few rows, on 3 threads");
+            set_thread_count(0);
+            for (const Storage storage : {Storage::paged_tokens, Storage::paged_heads, Storage::paged_chunks}) {
+                for (const int32_t block_size : {16, 128}) {
+                    Spec paged = spec;
+                    paged.storage = storage;
+                    paged.block_size = block_size;
+                    expect(run(paged, data, 4) == want, paged.name() + ": few rows, same bits as contiguous");
+                }
+            }
+        }
+    }
+}
+
 // A row's bits do not change with the rows beside it: the same rows as part of a longer prefill.
 void row_blocks() {
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
@@ -206,6 +239,7 @@ int main() {
         neighbours();
         storages();
         stepped_masks();
+        few_rows();
         row_blocks();
         hidden_numbers();
     });

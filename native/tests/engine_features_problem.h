@@ -329,6 +329,25 @@ inline std::vector<Features> cases() {
             f.dim = f.dim_v = 512, f.rope_dim = 64, f.value_is_key = true, f.kv_heads = 1, f.heads = 12;
             f.sequences = {{1, 300}, {2, 40}};
         });
+        // Row counts around those that change the kernel.
+        const std::vector<SequenceSpec> few = {{7, 90},   {8, 90},   {13, 300}, {16, 140, {kOpenFirst, 120}},
+                                               {17, 260}, {32, 129}, {33, 300}, {63, 90},
+                                               {64, 300, {-200, 230}}, {65, 300}};
+        add("few rows", [&](Features& f) {
+            f.heads = 3, f.kv_heads = 3, f.dim = 192, f.dim_v = 128, f.sequences = few;
+        });
+        add("few rows, prefix, sink", [&](Features& f) {
+            f.heads = 2, f.dim = 64, f.dim_v = 80, f.prefix_len = 37, f.has_sink = true, f.sequences = few;
+        });
+        add("few rows, rope, mask", [&](Features& f) {
+            f.heads = 2, f.dim = 64, f.rope_dim = 32, f.has_mask = true, f.sequences = few;
+        });
+        add("few rows, bias", [&](Features& f) {
+            f.heads = 2, f.dim = f.dim_v = 256, f.bias = BiasKind::tensor, f.sequences = few;
+        });
+        add("few rows, slope, value is key", [&](Features& f) {
+            f.heads = 2, f.dim = 96, f.value_is_key = true, f.bias = BiasKind::slope, f.sequences = few;
+        });
         add("bias", [](Features& f) { f.bias = BiasKind::tensor; });
         add("bias, one row, mask", [](Features& f) { f.bias = BiasKind::tensor, f.bias_row_shared = f.has_mask = true; });
         add("bias, band", [](Features& f) {
