@@ -212,7 +212,7 @@ def profile_name(device: Device | None) -> str:
 
 def names_in_force() -> tuple[str, str]:
     """Name the profile of the thread's device, and the edition of rules."""
-    return Device.current().profile, RULES[lib.aclAttnGetRules()]
+    return profile_name(None), RULES[lib.aclAttnGetRules()]
 
 
 def device_id(device: Device | None) -> int | None:

@@ -11,6 +11,7 @@ from .._lib import ffi, lib
 from ..addresses import as_tensor_or_placeholder
 from ..errors import check, invalid
 from ..handle_set import HandleSet
+from ..profiles import PROFILES
 from ..spec import Spec
 from ..tensor import ArrayLike
 from ..values import flag
@@ -20,7 +21,7 @@ from .feature_arguments import Features
 from .fia_arguments import LENGTHS, read_arguments
 from .fia_call import FiaCall
 from .fused_infer_attention_score import fused_infer_attention_score
-from .judge import Judged, bound, profile_of_options, register
+from .judge import Judged, bound, register
 
 __all__ = ["judge_attention", "judge_fused_infer_attention_score"]
 
@@ -48,7 +49,7 @@ def judge_attention(arguments: Mapping[str, Any], options: ffi.CData) -> Judged:
     call = prepare(
         **given,
         features=features,
-        profile=lambda: profile_of_options(options),
+        profile=lambda: PROFILES[options.profile],
         wants_lse=wants_lse,
         describe=as_tensor_or_placeholder,
         describe_table=as_tensor_or_placeholder,

@@ -9,21 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .._lib import ffi, lib, text
-from ..device import names_in_force
 from ..errors import AclAttnError, check, compose, invalid, renamed, wrong_type
 from ..profiles import PROFILES, RULES, profile_names
 from ..report import Problem, Report
 
-__all__ = [
-    "OPERATORS",
-    "Judged",
-    "JudgedOperator",
-    "bound",
-    "options_of",
-    "profile_of_options",
-    "register",
-    "report_of_refusal",
-]
+__all__ = ["OPERATORS", "Judged", "JudgedOperator", "bound", "options_of", "register", "report_of_refusal"]
 
 Arguments = Mapping[str, Any]
 
@@ -74,12 +64,6 @@ def options_of(profile: str | None, rules: str | None) -> ffi.CData:
     options.profile = _number(profile, PROFILES, "profile", lib.ACL_ATTN_PROFILE_UNSET)
     options.rules = _number(rules, RULES, "rules", lib.ACL_ATTN_RULES_UNSET)
     return options
-
-
-def profile_of_options(options: ffi.CData) -> str:
-    """Name the profile that options choose."""
-    is_unset = options.profile == lib.ACL_ATTN_PROFILE_UNSET
-    return names_in_force()[0] if is_unset else PROFILES[options.profile]
 
 
 def _number(name: str | None, known: tuple[str, ...], parameter: str, unset: int) -> int:

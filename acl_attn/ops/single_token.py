@@ -15,7 +15,6 @@ __all__ = ["hides_nothing_from_last", "refuse_overlooked"]
 
 # Their operator takes sparse mode 0 there, reads a mask as it stands, and computes every row.
 _OLDER = ("ascend910b", "ascend910_93")
-_LAYOUTS = ("BSH", "BSND", "BNSD")
 
 
 def hides_nothing_from_last(mask: Mask) -> bool:
@@ -26,7 +25,7 @@ def hides_nothing_from_last(mask: Mask) -> bool:
 def refuse_overlooked(
     layout: Layout, mask: Mask | None, said: FiaMask, q_lengths: Lengths | None, profile: Callable[[], str]
 ) -> None:
-    """Refuse what the product would look away from, in a call whose rows are not longer than their values.
+    """Refuse what the product would look away from, in a call that is not packed and has keys as long as its values.
 
     Raises
     ------
@@ -35,7 +34,7 @@ def refuse_overlooked(
     """
     is_band = said.sparse_mode > 1
     empty = [] if q_lengths is None else [b for b, rows in enumerate(q_lengths.per_sequence) if rows == 0]
-    if layout.name not in _LAYOUTS or not (is_band or empty):
+    if layout.order != layout.out_order or not (is_band or empty):
         return
     name = profile()
     if name not in _OLDER:

@@ -18,6 +18,16 @@ constexpr int kAmxRows = 16;     // of a tile register
 constexpr int kAmxColumns = 16;  // 32-bit elements of a row: fp32 sums, or pairs of bf16
 constexpr int kAmxDepth = 2 * kAmxColumns;  // bf16 numbers of a row: multiply-adds behind an element of a product
 
+// From each of kAmxRows rows to the next in bytes, if it is always as far, so that a register can load them where they
+// lie; else 0.
+inline ptrdiff_t common_stride(const void* const* rows) {
+    const auto address = [&](int i) { return static_cast<const char*>(rows[i]); };
+    const ptrdiff_t stride = address(1) - address(0);
+    bool is_common = true;
+    for (int i = 2; i < kAmxRows; i++) is_common &= address(i) - address(i - 1) == stride;
+    return is_common ? stride : 0;
+}
+
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
 
 // The instructions are written out because GCC's intrinsics do not say that they touch memory.

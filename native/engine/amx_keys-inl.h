@@ -74,7 +74,7 @@ public:
         const int chunks = (count + kAmxRows - 1) / kAmxRows, all = b_.kv_heads * chunks;
         const bool are_apart = has_heads_apart(b_);
         ptrdiff_t strides[kStreamKeys / kAmxRows];
-        for (int c = 0; c < chunks; c++) strides[c] = common_stride(rows + c * kAmxRows, count - c * kAmxRows);
+        for (int c = 0; c < chunks; c++) strides[c] = stride_of(rows + c * kAmxRows, count - c * kAmxRows);
         const auto chunk_at = [&](int n) {
             const int h = are_apart ? n / chunks : n % b_.kv_heads, c = are_apart ? n % chunks : n / b_.kv_heads;
             const int first = c * kAmxRows;
@@ -109,13 +109,9 @@ private:
     int64_t panel_bytes() const { return steps_ * kAmxTileBytes; }
 
     // From key to key, if a tile can be loaded from where they lie; else 0.
-    ptrdiff_t common_stride(const void* const* rows, int count) const {
-        if (!Codes::kIsStored || count < kAmxRows || b_.dim % kElements != 0) return 0;
-        const auto address = [&](int k) { return static_cast<const char*>(rows[k]); };
-        const ptrdiff_t stride = address(1) - address(0);
-        bool is_common = true;
-        for (int k = 2; k < kAmxRows; k++) is_common &= address(k) - address(k - 1) == stride;
-        return is_common ? stride : 0;
+    ptrdiff_t stride_of(const void* const* rows, int count) const {
+        const bool can_be = Codes::kIsStored && count >= kAmxRows && b_.dim % kElements == 0;
+        return can_be ? common_stride(rows) : 0;
     }
 
     void touch(const Chunk& chunk) const {

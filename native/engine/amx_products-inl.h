@@ -196,6 +196,21 @@ inline void amx_scores_by_key(const AmxKeyRows& first, const AmxKeyRows& second,
     }
 }
 
+// 16 even and 16 odd channels, in the order of memory, to where they may stand themselves.
+inline void join_channels(const float* even, const float* odd, float* to) {
+    constexpr int vectors = kAmxColumns / kLanes;
+    vf low[vectors], high[vectors];
+    for (int i = 0; i < vectors; i++) {
+        const vf first = load<vf>(even + i * kLanes), second = load<vf>(odd + i * kLanes);
+        low[i] = interleave_low(first, second);
+        high[i] = interleave_high(first, second);
+    }
+    for (int i = 0; i < vectors; i++) {
+        store(to + 2 * i * kLanes, low[i]);
+        store(to + (2 * i + 1) * kLanes, high[i]);
+    }
+}
+
 // Transposes a register's 32-bit elements from rows one after another to rows `stride` elements apart.
 inline void turn_tile(const float* from, float* to, ptrdiff_t stride) {
     for (int c = 0; c < kAmxRows; c += kLanes) {

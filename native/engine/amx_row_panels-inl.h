@@ -210,13 +210,9 @@ private:
 
     // Whether 16 keys can be used where they lie.
     bool find_rows(int c) {
-        if (this->dim_ % kAmxDepth != 0) return false;
-        const char* first = static_cast<const char*>(keys_[c]);
-        const ptrdiff_t stride = static_cast<const char*>(keys_[c + 1]) - first;
-        bool is_even = true;
-        for (int i = 2; i < kAmxRows; i++) is_even &= static_cast<const char*>(keys_[c + i]) == first + i * stride;
-        if (is_even) rows_[c / kAmxRows] = {reinterpret_cast<const uint16_t*>(first), stride};
-        return is_even;
+        const ptrdiff_t stride = this->dim_ % kAmxDepth == 0 ? common_stride(keys_ + c) : 0;
+        if (stride != 0) rows_[c / kAmxRows] = {elements<T>(keys_[c]), stride};
+        return stride != 0;
     }
 
     __attribute__((noinline)) void copy_rows(int c) {

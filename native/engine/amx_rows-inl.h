@@ -49,7 +49,9 @@ protected:
     // As in BlockRows.
     float* sums(int r) {
         float* sums = s_.out + r * ldo_;
-        if constexpr (Operand::kKeysOnLeft) interleave(sums);
+        for (int d = 0; Operand::kKeysOnLeft && d < ldo_; d += kAmxDepth) {
+            join_channels(sums + d, sums + d + kAmxColumns, sums + d);
+        }
         this->join_aside(r, sums);
         return sums;
     }
@@ -85,21 +87,6 @@ private:
     using Block::has_sums_;
 
     float* query(int group) const { return s_.query + static_cast<ptrdiff_t>(group) * kGroup * ldq_; }
-
-    // Of every 32 channels the even and the odd ones become one sequence.
-    void interleave(float* sums) const {
-        for (int d = 0; d < ldo_; d += kAmxDepth) {
-            vf even[kAmxColumns / kLanes], odd[kAmxColumns / kLanes];
-            for (int i = 0; i < kAmxColumns; i += kLanes) {
-                even[i / kLanes] = load<vf>(sums + d + i);
-                odd[i / kLanes] = load<vf>(sums + d + kAmxColumns + i);
-            }
-            for (int i = 0; i < kAmxColumns; i += kLanes) {
-                store(sums + d + 2 * i, interleave_low(even[i / kLanes], odd[i / kLanes]));
-                store(sums + d + 2 * i + kLanes, interleave_high(even[i / kLanes], odd[i / kLanes]));
-            }
-        }
-    }
 
     void visit_units(Ahead& ahead) {
         if (units_ == 0) return;

@@ -34,11 +34,7 @@ protected:
     const float* sums(int r) {
         const float* from = s_.out + sums_at(r);
         for (int d = 0; d < ldo_; d += kAmxDepth, from += 2 * kAmxTile) {
-            for (int i = 0; i < kAmxColumns; i += kLanes) {
-                const vf even = load<vf>(from + i), odd = load<vf>(from + kAmxTile + i);
-                store(row_sums_ + d + 2 * i, interleave_low(even, odd));
-                store(row_sums_ + d + 2 * i + kLanes, interleave_high(even, odd));
-            }
+            join_channels(from, from + kAmxTile, row_sums_ + d);
         }
         this->join_aside(r, row_sums_);
         return row_sums_;

@@ -139,18 +139,24 @@ public:
         out_.merges.push_back(merge);
     }
 
+    // All of a sequence's rows, so many KV heads at a time.
+    void add_heads(int32_t sequence, int32_t heads, const Shape& shape) {
+        for (int32_t head = 0; head < p_.kv_heads; head += heads) {
+            add_rows(sequence, head, std::min(heads, p_.kv_heads - head), 0, shape.rows, shape);
+        }
+    }
+
     void add_sequence(int32_t sequence) {
         const Shape shape = shape_of(p_, p_.sequences[static_cast<size_t>(sequence)], limits_);
         if (shape.rows == 0) return;
-        if (shape.kind != WorkItem::prefill) {
-            const int32_t heads = shape.kind == WorkItem::decode ? decode_heads_ : few_rows_heads_;
-            const int64_t rows = shape.kind == WorkItem::decode ? shape.rows : whole_groups(shape.rows, limits_.group);
-            int32_t& most = shape.kind == WorkItem::decode ? out_.decode_rows : out_.few_rows;
-            most = std::max(most, static_cast<int32_t>(heads * rows));
-            for (int32_t head = 0; head < p_.kv_heads; head += heads) {
-                add_rows(sequence, head, std::min(heads, p_.kv_heads - head), 0, shape.rows, shape);
-            }
-            return;
+        if (shape.kind == WorkItem::decode) {
+            out_.decode_rows = std::max(out_.decode_rows, static_cast<int32_t>(decode_heads_ * shape.rows));
+            return add_heads(sequence, decode_heads_, shape);
+        }
+        if (shape.kind == WorkItem::few_rows) {
+            const int64_t rows = few_rows_heads_ * whole_groups(shape.rows, limits_.group);
+            out_.few_rows = std::max(out_.few_rows, static_cast<int32_t>(rows));
+            return add_heads(sequence, few_rows_heads_, shape);
         }
         // Equal blocks, the last rows first: under a causal mask these see most.
         const int64_t blocks = (shape.rows + out_.block_rows - 1) / out_.block_rows;
