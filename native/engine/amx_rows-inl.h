@@ -147,9 +147,8 @@ private:
                score_products<Operand>(this->query_parts());
     }
     int value_calls(const Unit& unit) const {
-        int calls = 0;
-        for (int k = unit.begin; k < unit.end; k += kAmxDepth) calls += value_products<Operand>(k);
-        return calls * ((b_.dim_v + 2 * kAmxColumns - 1) / (2 * kAmxColumns));
+        return (unit.end - unit.begin) / kAmxDepth * kValueProducts<Operand> *
+               ((b_.dim_v + 2 * kAmxColumns - 1) / (2 * kAmxColumns));
     }
 
     // Not inlined, nor is accumulate(): each needs the processor's registers for itself.

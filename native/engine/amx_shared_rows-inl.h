@@ -122,9 +122,7 @@ private:
         return (unit.end - unit.begin) / kAmxDepth * (panels_.steps / kAmxRows);
     }
     int value_calls(const Unit& unit) const {
-        int calls = 0;
-        for (int k = unit.begin; k < unit.end; k += kAmxDepth) calls += value_products<Operand>(k);
-        return calls * (ldo_ / kAmxDepth);
+        return (unit.end - unit.begin) / kAmxDepth * kValueProducts<Operand> * (ldo_ / kAmxDepth);
     }
 
     void score(const Unit& unit, Beside& beside) {
@@ -280,7 +278,7 @@ private:
             amx_load_once<6>(values + k / 2 * kAmxColumns, 4 * kAmxColumns);
             amx_load_once<7>(values + k / 2 * kAmxColumns + panel, 4 * kAmxColumns);
             if (to_prefetch > 0) next.prefetch(--to_prefetch);
-            for (int part = 0; part < value_products<Operand>(k); part++, weights += kAmxTile) {
+            for (int part = 0; part < kValueProducts<Operand>; part++, weights += kAmxTile) {
                 amx_load<4>(weights, 4 * kAmxColumns);
                 if constexpr (kGroups > 1) amx_load<5>(weights + Unit::kGroupScores, 4 * kAmxColumns);
                 Block::multiply(beside);

@@ -117,15 +117,14 @@ private:
     }
 
     __attribute__((noinline)) void step() {
-        const bool rest = has_rest<AmxSharedOperand>(column_);
         if (stage_ < kStages) {
-            is_scaled_ ? weigh<true>(rest) : weigh<false>(rest);
+            is_scaled_ ? weigh<true>() : weigh<false>();
             stage_++;
             return;
         }
         float* to = unit_.column(group_, column_);
         turn_tile(first_, to, kAmxColumns);
-        if (rest) turn_tile(rest_, to + kAmxTile, kAmxColumns);
+        turn_tile(rest_, to + kAmxTile, kAmxColumns);
         stage_ = 0;
         column_ += kAmxDepth;
         if (column_ < unit_.end) return;
@@ -134,7 +133,7 @@ private:
     }
 
     template <bool kScaled>
-    void weigh(bool has_rest) {
+    void weigh() {
         constexpr int kPairs = kAmxRows / kStages;
         for (int lane = 0; lane < kAmxColumns; lane += kLanes) {
             const int r = group_ * kAmxRows + lane;
@@ -150,10 +149,6 @@ private:
                 for (int i = 0; i < 2; i++) {
                     const vf* pair = p.v + 2 * i;
                     float* first = first_ + (j + i) * kAmxColumns + lane;
-                    if (!has_rest) {
-                        store(first, pair_of(rounded(pair[0]), rounded(pair[1])));
-                        continue;
-                    }
                     const vu bits[2] = {reinterpret_cast<vu>(pair[0]), reinterpret_cast<vu>(pair[1])};
                     store(first, pair_of(bits[0], bits[1]));
                     store(rest_ + (j + i) * kAmxColumns + lane,

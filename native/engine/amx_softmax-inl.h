@@ -68,8 +68,7 @@ __attribute__((always_inline)) inline Four exp2_of_scores(const Four& score, con
     return each([&](int i) { return scale_by_floor(p.v[i], x.v[i]); });
 }
 
-// Two vectors of numbers as pairs of bf16, the first ones in the lower halves: rounded, or cut where what that leaves
-// is kept as well.
+// The upper halves of two vectors of numbers, which are bf16, as pairs; the first vector's in the lower halves.
 inline vu pair_of(vu first, vu second) {
 #if defined(__AVX512BW__)
     const __m512i lower = reinterpret_cast<__m512i>(first >> 16);
@@ -95,11 +94,10 @@ struct ScoreRow {
 };
 
 // Turns scores [column, column + kAmxDepth) of two rows into two rows of pairs each in their place: probabilities, and
-// what rounding them left. Element j holds keys j and j + 16. Adds to the sums.
-// kExact: the second parts are rounded, too, and all used. After the sum, probabilities are multiplied by the row's
-// `scale` if kScaled, by `values` of their columns if kWeighted.
+// what that left. Element j holds keys j and j + 16. Adds to the sums. After that probabilities are multiplied by the
+// row's `scale` if kScaled, by `values` of their columns if kWeighted. kExact: parts are rounded, not cut.
 template <bool kExact, bool kScaled, bool kWeighted>
-__attribute__((always_inline)) inline void weigh_pairs(ScoreRow* row, const float* values, int column, bool has_rest) {
+__attribute__((always_inline)) inline void weigh_pairs(ScoreRow* row, const float* values, int column) {
     for (int j = column; j < column + kAmxColumns; j += kLanes) {
         const auto at = [&](int i) { return row[i / 2].scores + j + i % 2 * kAmxColumns; };
         Four p = exp2_of_scores(each([&](int i) { return load<vf>(at(i)); }),
@@ -109,12 +107,9 @@ __attribute__((always_inline)) inline void weigh_pairs(ScoreRow* row, const floa
         if constexpr (kScaled) p = each([&](int i) { return p.v[i] * row[i / 2].scale; });
         if constexpr (kWeighted) p = each([&](int i) { return p.v[i] * load<vf>(values + j + i % 2 * kAmxColumns); });
         vu code[4];
-        for (int i = 0; i < 4; i++) {
-            code[i] = kExact || !has_rest ? rounded(p.v[i]) : reinterpret_cast<vu>(p.v[i]);
-        }
+        for (int i = 0; i < 4; i++) code[i] = kExact ? rounded(p.v[i]) : reinterpret_cast<vu>(p.v[i]);
         store(at(0), pair_of(code[0], code[1]));
         store(at(2), pair_of(code[2], code[3]));
-        if (!kExact && !has_rest) continue;
         vu rest[4];
         for (int i = 0; i < 4; i++) {
             const vf left = p.v[i] - upper(code[i]);

@@ -151,7 +151,7 @@ private:
                       load<vf>(sums_[r])};
         }
         for (int c = column_; c < end; c += kAmxDepth) {
-            weigh_pairs<Operand::kIsExact, kScaled, kWeighted>(row, values_, c, has_rest<Operand>(c));
+            weigh_pairs<Operand::kIsExact, kScaled, kWeighted>(row, values_, c);
         }
         for (int i = 0; i < 2; i++) store(sums_[row_ + i], row[i].sum);
     }

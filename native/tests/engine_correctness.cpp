@@ -177,6 +177,11 @@ void distributions_of_scores() {
         std::copy_n(data[0].k.begin(), j == 5 ? 0 : spec.dim, data[0].k.begin() + j * spec.dim);
     }
     check_accuracy(spec, data, "equal scores but for one");
+    spec.heads = 8;
+    for (const int64_t begin : {0, 32, 64, 96}) {
+        spec.sequences = Sequences{{16, 128, {begin, begin + 15}}};
+        check_accuracy(spec, make_logical(spec, 7), "windows from key " + std::to_string(begin));
+    }
 }
 
 void faults() {

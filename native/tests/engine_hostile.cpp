@@ -78,6 +78,7 @@ void accuracy() {
         {"tiny", sized(1e-15), sized(1e-15), sized(1e-37), 1e30f},
         {"near the limit", sized(1e18), sized(1e18), sized(3.3e38), 1e-36f},
         {"near the limit, positive", normal, normal, [](Random&, int64_t, int64_t) { return 3.38e38f; }},
+        {"sums of splits beyond the limit", normal, normal, [](Random&, int64_t, int64_t) { return 5e35f; }, 1e-38f},
         {"sometimes near the limit", normal, normal, [](Random& r, int64_t, int64_t) {
              return static_cast<float>(r.uniform() * 2 - 1) * (r.below(50) == 0 ? 3.3e38f : 1.0f);
          }},
