@@ -86,7 +86,8 @@ class PlannedAttention final : public Attention {
 public:
     explicit PlannedAttention(Problem problem)
         : problem_(std::move(problem)), kernels_(kernels_for(problem_)),
-          threads_(worthwhile_threads(problem_, thread_count())), schedule_(schedule_for(kernels_, problem_, threads_)),
+          multiply_adds_(multiply_adds(problem_)), threads_(worthwhile_threads(multiply_adds_, thread_count())),
+          schedule_(schedule_for(kernels_, problem_, threads_)),
           slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
           takes_codes_(takes_codes(problem_)), prefills_codes_(prefills_codes(problem_, kernels_)),
           bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}
@@ -121,6 +122,7 @@ private:
 
     const Problem problem_;
     const Kernels& kernels_;
+    const double multiply_adds_;
     const int threads_;  // that the problem is worth
     const Schedule schedule_;
     const int slots_;  // threads that a run uses at most
@@ -134,7 +136,7 @@ Fault PlannedAttention::run(const Operands& operands, void* memory) const noexce
     Run run{*this, operands, divide_workspace(memory, problem_, schedule_, kernels_, slots_)};
     std::memset(run.workspace.arrivals, 0, schedule_.merges.size() * sizeof(int32_t));
     std::memset(run.workspace.tile_masks, 0, static_cast<size_t>(schedule_.tile_mask_bytes));
-    run_on_threads(slots_, work, &run);
+    run_on_threads(slots_, work, &run, is_worth_waking(multiply_adds_));
     return {};
 }
 

@@ -85,11 +85,16 @@ int32_t choose_heads(const Problem& problem, int threads, WorkItem::Kind kind, c
         const Shape shape = shape_of(problem, s, limits);
         if (shape.kind != kind || shape.rows == 0) continue;
         rows = std::max(rows, shape.rows);
-        splits += count(visible(s, shape.group, 0, shape.rows)) / (is_decode ? kStreamSplit : kTileSplit) + 1;
+        const geometry::Columns keys = visible(s, shape.group, 0, shape.rows);
+        const int64_t split = is_decode ? kStreamSplit : kTileSplit;
+        if (count(keys) > 0) splits += (keys.end - 1) / split - keys.begin / split + 1;
     }
     const int64_t most = is_decode ? kStreamItemRows / rows : kFewItemRows / whole_groups(rows, limits.group);
     int32_t heads = static_cast<int32_t>(std::min<int64_t>(problem.kv_heads, most));
-    while (threads > 1 && heads > 1 && splits * (problem.kv_heads / heads) < kItemsPerThread * threads) heads /= 2;
+    // Two for each thread, so that one which comes late does not make the others wait; but a head less read at a time
+    // takes as long as coming late where there are few keys.
+    const int64_t enough = !is_decode ? kItemsPerThread : is_worth_waking(multiply_adds(problem)) ? 2 : 1;
+    while (threads > 1 && heads > 1 && splits * (problem.kv_heads / heads) < enough * threads) heads /= 2;
     return heads;
 }
 
@@ -189,10 +194,10 @@ int worthwhile_threads(double multiply_adds, int threads) {
     return static_cast<int>(std::clamp(multiply_adds / kMultiplyAddsPerThread, 1.0, static_cast<double>(threads)));
 }
 
-int worthwhile_threads(const Problem& problem, int threads) {
+double multiply_adds(const Problem& problem) {
     double scores = 0;
     for (const Sequence& s : problem.sequences) scores += static_cast<double>(cost(problem, s));
-    return worthwhile_threads(scores * problem.kv_heads * (problem.dim + problem.dim_v), threads);
+    return scores * problem.kv_heads * (problem.dim + problem.dim_v);
 }
 
 int64_t tiles_of(const Sequence& s) { return (s.kv_len + kFewTileKeys - 1) / kFewTileKeys; }

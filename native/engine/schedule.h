@@ -57,9 +57,14 @@ struct RowLimits {
 
 constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
 
-// How many of `threads` the work is worth: waking a thread costs as much as some 10 microseconds of it.
+// Of a problem, about.
+double multiply_adds(const Problem& problem);
+
+// How many of `threads` so many multiply-adds are worth, while they are awake.
 int worthwhile_threads(double multiply_adds, int threads);
-int worthwhile_threads(const Problem& problem, int threads);
+
+// Whether so many take longer than waking a thread does: 20 to 50 microseconds in a virtual machine.
+constexpr bool is_worth_waking(double multiply_adds) { return multiply_adds >= 4e6; }
 
 // Of a sequence's keys, the smallest that prefill has.
 int64_t tiles_of(const Sequence& sequence);

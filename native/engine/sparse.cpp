@@ -83,7 +83,7 @@ private:
         const RowSink sink = row_sink(problem_, run.operands, s, 0);
         clear_tokens(sink, s.q_len, s.q_len + s.pad_after, problem_.heads, kSparseDim);
     }
-    int worthwhile_threads(const SparseSequence* sequences, int64_t count) const;
+    double multiply_adds(const SparseSequence* sequences, int64_t count) const;
     void list_items(Run& run) const;
     bool split_blocks(Run& run) const;
     SparsePlace place_of(const Run& run, int64_t sequence, int64_t block) const;
@@ -98,7 +98,7 @@ private:
     const size_t bytes_;
 };
 
-int PlannedSparse::worthwhile_threads(const SparseSequence* sequences, int64_t count) const {
+double PlannedSparse::multiply_adds(const SparseSequence* sequences, int64_t count) const {
     const auto seen = [](const SparsePool& pool, int64_t columns) {
         return static_cast<double>(pool.topk > 0 ? std::min(pool.topk, columns) : columns);
     };
@@ -111,7 +111,7 @@ int PlannedSparse::worthwhile_threads(const SparseSequence* sequences, int64_t c
                   (seen(problem_.ori, ori.end - ori.begin) +
                    seen(problem_.cmp, visible_compressed(problem_, s, s.q_len / 2)) + 1);
     }
-    return engine::worthwhile_threads(scores * problem_.heads * 2 * kSparseDim, bounds_.threads);
+    return scores * problem_.heads * 2 * kSparseDim;
 }
 
 // An item is a block, or what follows a sequence's blocks: its padding.
@@ -160,14 +160,15 @@ SparseFault PlannedSparse::run(const SparseOperands& operands, const SparseSeque
                                void* memory) const noexcept {
     const SparseFault fault = find_fault(problem_, operands, sequences, count);
     if (fault.found()) return fault;
-    const int threads = worthwhile_threads(sequences, count);
+    const double work_to_do = multiply_adds(sequences, count);
+    const int threads = worthwhile_threads(work_to_do, bounds_.threads);
     Run run{*this, operands, sequences, count};
     run.memory = divide_workspace(memory, problem_, bounds_, kernels_);
     run.shape = choose_shape(problem_, sequences, count, threads, group_);
     run.is_split = threads > 1 && split_blocks(run);
     if (!run.is_split) list_items(run);
     const int slots = static_cast<int>(std::min<int64_t>(threads, run.items));
-    if (slots > 0) run_on_threads(slots, work, &run);
+    if (slots > 0) run_on_threads(slots, work, &run, is_worth_waking(work_to_do));
     return {};
 }
 

@@ -4,7 +4,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -14,10 +16,12 @@
 namespace acl_attn::engine {
 namespace {
 
-// 15 to 40 microseconds, by the processor, of looking for work before a thread sleeps: about what a wake-up by the
-// operating system costs in a virtual machine. Items may be as long, so that a thread which ended first would sleep
-// between two short calls.
-constexpr int kSpins = 1000;
+using Clock = std::chrono::steady_clock;
+
+// To sleep and to be woken costs both sides 20 to 50 microseconds in a virtual machine. So a thread without work looks
+// for some for so long, and longer while a call is under way, whose caller soon returns and may call again.
+constexpr std::chrono::microseconds kIdleSearch{50}, kBusySearch{1000};
+constexpr int kWoken = 2;  // sleepers that one thread wakes; they wake others, because a caller would be long at it
 
 void pause_processor() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -25,6 +29,23 @@ void pause_processor() {
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+}
+
+// Looks until is_over(), or until has_time(how long it has looked) says no. After a while others may have the processor,
+// if there are more threads than processors.
+template <class IsOver, class HasTime>
+void search(IsOver is_over, HasTime has_time) {
+    constexpr int kLooks = 16;  // between two looks at the clock
+    const Clock::time_point begin = Clock::now();
+    for (;;) {
+        for (int i = 0; i < kLooks; i++) {
+            if (is_over()) return;
+            pause_processor();
+        }
+        const Clock::duration spent = Clock::now() - begin;
+        if (!has_time(spent)) return;
+        if (spent > kIdleSearch) std::this_thread::yield();
+    }
 }
 
 // One call of run_on_threads, on the caller's stack.
@@ -52,15 +73,18 @@ public:
         for (std::thread& worker : ending) worker.join();
     }
 
-    void run(Job& job) noexcept {
+    void run(Job& job, bool is_worth_waking) noexcept {
         {
             std::lock_guard<std::mutex> lock(mutex_);
             start_workers(job.slots - 1);
             job.next = jobs_;
             jobs_ = &job;
+            calls_.fetch_add(1, std::memory_order_relaxed);
             version_.fetch_add(1, std::memory_order_release);
         }
-        wake(job.slots - 1);
+        if (is_worth_waking || Clock::now() - last_end_.load(std::memory_order_relaxed) < kIdleSearch) {
+            wake(job.slots - 1);
+        }
         job.body(job.context, 0);
         {
             std::lock_guard<std::mutex> lock(mutex_);
@@ -71,10 +95,9 @@ public:
                 }
             }
         }
-        for (int i = 0; i < kSpins && job.running.load(std::memory_order_acquire) != 0; i++) pause_processor();
-        if (job.running.load(std::memory_order_acquire) == 0) return;
-        std::unique_lock<std::mutex> lock(mutex_);
-        done_.wait(lock, [&] { return job.running.load(std::memory_order_acquire) == 0; });
+        wait_for(job);
+        last_end_.store(Clock::now(), std::memory_order_relaxed);
+        calls_.fetch_sub(1, std::memory_order_relaxed);
     }
 
     int size() {
@@ -93,13 +116,18 @@ private:
         }
     }
 
-    void wake(int count) {
+    void wait_for(Job& job) {
+        const auto is_done = [&] { return job.running.load(std::memory_order_acquire) == 0; };
+        search(is_done, [](Clock::duration spent) { return spent < kBusySearch; });
+        if (is_done()) return;
+        std::unique_lock<std::mutex> lock(mutex_);
+        done_.wait(lock, is_done);
+    }
+
+    // As many sleepers as could help, or those who wake them.
+    void wake(int helpers) {
         if (sleeping_.load(std::memory_order_seq_cst) == 0) return;
-        if (count == 1) {
-            work_.notify_one();
-        } else {
-            work_.notify_all();
-        }
+        for (int i = 0; i < std::min(helpers, kWoken); i++) work_.notify_one();
     }
 
     Job* take(int* slot) {
@@ -118,7 +146,9 @@ private:
             int slot = 0;
             if (Job* job = take(&slot)) {
                 job->running.fetch_add(1, std::memory_order_relaxed);
+                const int missing = job->slots - job->next_slot;
                 lock.unlock();
+                wake(missing);
                 job->body(job->context, slot);
                 lock.lock();
                 // Under the lock: the caller may be between its check and its wait, and the job ends with the caller.
@@ -127,7 +157,7 @@ private:
             }
             const unsigned seen = version_.load(std::memory_order_acquire);
             lock.unlock();
-            for (int i = 0; i < kSpins && version_.load(std::memory_order_acquire) == seen; i++) pause_processor();
+            look_for_work(seen);
             lock.lock();
             if (version_.load(std::memory_order_acquire) != seen) continue;
             sleeping_.fetch_add(1, std::memory_order_seq_cst);
@@ -136,10 +166,21 @@ private:
         }
     }
 
+    void look_for_work(unsigned seen) {
+        Clock::duration last_call{};
+        search([&] { return version_.load(std::memory_order_acquire) != seen; },
+               [&](Clock::duration spent) {
+                   if (calls_.load(std::memory_order_relaxed) > 0) last_call = spent;
+                   return spent < last_call + kIdleSearch && spent < kBusySearch;
+               });
+    }
+
     std::mutex mutex_;
     std::condition_variable work_, done_;
     std::atomic<unsigned> version_{0};  // grows with every job, so that spinning needs no lock
     std::atomic<int> sleeping_{0};
+    std::atomic<int> calls_{0};  // of run() that have not returned
+    std::atomic<Clock::time_point> last_end_{Clock::time_point{}};  // of a call
     Job* jobs_ = nullptr;
     bool stopping_ = false;
     std::vector<std::thread> workers_;
@@ -178,11 +219,11 @@ Pool* pool() noexcept {
 
 }  // namespace
 
-void run_on_threads(int slots, void (*body)(void* context, int slot), void* context) noexcept {
+void run_on_threads(int slots, void (*body)(void* context, int slot), void* context, bool is_worth_waking) noexcept {
     Pool* workers = slots > 1 ? pool() : nullptr;
     if (workers == nullptr) return body(context, 0);
     Job job{body, context, slots};
-    workers->run(job);
+    workers->run(job, is_worth_waking);
 }
 
 int worker_count() noexcept {
