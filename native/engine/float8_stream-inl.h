@@ -37,17 +37,18 @@ constexpr BytePlanes byte_planes() {
     return planes;
 }
 
-template <class T, class Self>
-struct Float8Stretch {
-    static constexpr int kVectors = 4;
-    static constexpr int kElements = kVectors * kLanes;
+// 64 codes as two vectors of bf16 pairs: of each 16 the first eight in vector 0, the others in vector 1.
+template <class T>
+struct Float8Pairs {
+    static constexpr int kVectors = 2;
+    static constexpr int kElements = 4 * kLanes;
     static constexpr int kBytes = kElements;
     using Element = uint8_t;
 
     vf pairs[2];
 
-    static Self load(const Element* p) { return load_part(p, kElements); }
-    static Self load_part(const Element* p, int n) {
+    static Float8Pairs load(const Element* p) { return load_part(p, kElements); }
+    static Float8Pairs load_part(const Element* p, int n) {
         const vt codes = load_row_part(p, n);
         const auto look_up = [&](const uint8_t* table) {
             return reinterpret_cast<vt>(_mm512_permutex2var_epi8(
@@ -59,18 +60,51 @@ struct Float8Stretch {
             high |= is_nan & uint8_t{0x7f};
             low |= is_nan & uint8_t{0xc0};
         }
+        return {{reinterpret_cast<vf>(zip_rows<1, false>(low, high)),
+                 reinterpret_cast<vf>(zip_rows<1, true>(low, high))}};
+    }
+    vf vector(int i) const { return pairs[i]; }
+
+    // Which channel number i of the vectors is.
+    static constexpr int channel(int i) {
+        const int vector = i / (2 * kLanes), in_vector = i % (2 * kLanes);
+        return in_vector / 8 * 16 + vector * 8 + in_vector % 8;
+    }
+    static void to_own_order(float* x) {
+        order_channels<kElements>(x, [](int i) { return channel(i); });
+    }
+
+private:
+    static constexpr BytePlanes kPlanes = byte_planes<T>();
+};
+
+// The same as fp32: the lower and the upper halves of each vector's pairs.
+template <class T, class Self>
+struct Float8Stretch {
+    using Pairs = Float8Pairs<T>;
+    static constexpr int kVectors = 2 * Pairs::kVectors;
+    static constexpr int kElements = Pairs::kElements;
+    static constexpr int kBytes = Pairs::kBytes;
+    using Element = uint8_t;
+
+    Pairs codes;
+
+    static Self load(const Element* p) { return load_part(p, kElements); }
+    static Self load_part(const Element* p, int n) {
         Self made;
-        made.pairs[0] = reinterpret_cast<vf>(zip_rows<1, false>(low, high));
-        made.pairs[1] = reinterpret_cast<vf>(zip_rows<1, true>(low, high));
+        made.codes = Pairs::load_part(p, n);
         return made;
     }
-    vf vector(int i) const { return i % 2 == 0 ? widen_low(BF16{}, pairs[i / 2]) : widen_high(BF16{}, pairs[i / 2]); }
+    vf vector(int i) const {
+        const vf pairs = codes.vector(i / 2);
+        return i % 2 == 0 ? widen_low(BF16{}, pairs) : widen_high(BF16{}, pairs);
+    }
     static vf madd(vf acc, vf own, vf x) { return fma(own, x, acc); }
 
     // Which channel lane i % kLanes of vector i / kLanes is.
     static constexpr int channel(int i) {
-        const int vector = i / kLanes, in_pairs = i % kLanes * 2 + vector % 2;  // of the half that was zipped
-        return in_pairs / 8 * 16 + vector / 2 * 8 + in_pairs % 8;
+        const int vector = i / kLanes;
+        return Pairs::channel(vector / 2 * 2 * kLanes + i % kLanes * 2 + vector % 2);
     }
     static void to_own_order(float* x) {
         order_channels<kElements>(x, [](int i) { return channel(i); });
@@ -78,9 +112,6 @@ struct Float8Stretch {
     static void to_memory_order(float* x) {
         restore_channels<kElements>(x, [](int i) { return channel(i); });
     }
-
-private:
-    static constexpr BytePlanes kPlanes = byte_planes<T>();
 };
 template <>
 struct Stretch<E4M3> : Float8Stretch<E4M3, Stretch<E4M3>> {};

@@ -4,7 +4,6 @@
 // Kernels for AVX-512 with the dot products of bf16 pairs and of bytes.
 #include "engine/digit_stream-inl.h"
 #include "engine/float4_stream-inl.h"
-#include "engine/float8_stream-inl.h"
 #include "engine/pair_stream-inl.h"
 
 #include "engine/kernels-inl.h"

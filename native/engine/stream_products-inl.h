@@ -28,6 +28,13 @@ public:
     // The scores of all rows with `count` keys, into columns `begin` and after. Memory is read in its order, or almost:
     // where a token's heads lie side by side, few keys of all heads at a time.
     void score(const void* const* rows, int count, int begin, float* scores, ReadAhead& ahead) {
+        score_with<Piece>([&](int) { return b_.scale; }, rows, count, begin, scores, ahead);
+    }
+
+protected:
+    // With queries that have the order of AnyPiece; scale(h) is what scores of head h are multiplied by.
+    template <class AnyPiece, class Scale>
+    void score_with(Scale scale, const void* const* rows, int count, int begin, float* scores, ReadAhead& ahead) {
         const int keys_at_once = has_heads_apart(b_) ? count : rows_ % 4 == 0 ? kLanes / 2 : kLanes;
         for (int k0 = 0; k0 < count; k0 += keys_at_once) {
             const int stop = count < k0 + keys_at_once ? count : k0 + keys_at_once;
@@ -36,15 +43,14 @@ public:
                 for_row_blocks(rows_, [&](int r, auto block_rows) {
                     constexpr int kRows = decltype(block_rows)::value;
                     const ptrdiff_t i = h * rows_ + r;
-                    dot_all_keys<T, kRows, Piece>(s_.query + i * ldq_, ldq_, b_.dim, keys, b_.scale,
-                                                  scores + i * kStreamScoreStride + begin + k0, kStreamScoreStride);
+                    dot_all_keys<T, kRows, AnyPiece>(s_.query + i * ldq_, ldq_, b_.dim, keys, scale(h),
+                                                     scores + i * kStreamScoreStride + begin + k0, kStreamScoreStride);
                     keys.ahead = nullptr;
                 });
             }
         }
     }
 
-protected:
     const RowBlock& b_;
     const Scratch& s_;
     const int rows_, ldq_;
