@@ -180,14 +180,13 @@ public:
 
     Panels(int dim, int dim_v, const Scratch& scratch) : Base(dim, dim_v, scratch) {}
 
-    // Rows keys[c] + key_offset and values[c] + value_offset, of columns that are seen; others must be zeros. Beside
-    // it, `share` of what `ahead` has left is asked for.
+    // Rows keys[c] + key_offset and values[c] + value_offset, of columns that are seen; others must be zeros.
     void pack(const void* const* keys, ptrdiff_t key_offset, const void* const* values, ptrdiff_t value_offset,
-              Ahead& ahead, float share) {
+              Ahead& ahead) {
         const int first = this->first(), last = round_up(this->end, kAmxDepth);
         locate(keys, key_offset, keys_);
         locate(values, value_offset, values_);
-        ahead.spread((last - first) / 2 * ((this->dim_v_ + kAmxDepth - 1) / kAmxDepth), share);
+        ahead.spread((last - first) / 2 * ((this->dim_v_ + kAmxDepth - 1) / kAmxDepth));
         this->exceptional = false;
         for (int k = first; k < last; k += kAmxDepth) {
             for (int c = k; c < k + kAmxDepth; c += kAmxRows) {
