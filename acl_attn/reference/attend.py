@@ -45,9 +45,9 @@ def attend(
     Returns
     -------
     out : ndarray of float64, shape (sq, heads, dim_v)
-        The weighted means of the values; 0 for a row that sees no key.
+        The weighted means of the values; 0 for a row that sees no key, or whose logits are all minus infinity.
     lse : ndarray of float64, shape (sq, heads)
-        Natural logarithm of the softmax denominator, sink included; +inf for a row that sees no key.
+        Natural logarithm of the softmax denominator, sink included; +inf where `out` is 0 as above.
     """
     sq, heads, _ = query.shape
     _, kv_heads, dim_v = value.shape
@@ -67,13 +67,15 @@ def attend(
             top = np.where(alive, logits.max(axis=1), 0.0)
             if sink is not None:
                 top = np.maximum(top, sink[head])
+            top = np.where(np.isneginf(top), 0.0, top)  # of a difference of infinities, NaN would come
             weights = np.exp(logits - top[:, None])
             total = weights.sum(axis=1)
             if sink is not None:
                 total = total + np.exp(sink[head] - top)
             mixed = mix(weights, v, visible)
-            out[alive, head] = mixed[alive] / total[alive, None]
-            lse[alive, head] = top[alive] + np.log(total[alive])
+            counted = alive & (total != 0)
+            out[counted, head] = mixed[counted] / total[counted, None]
+            lse[counted, head] = top[counted] + np.log(total[counted])
     return out, lse
 
 
