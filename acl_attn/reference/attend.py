@@ -57,7 +57,7 @@ def attend(
     if not visible.size:
         return out, lse
     alive = visible.any(axis=1)
-    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
         for head in range(heads):
             k, v = key[:, head // group], value[:, head // group]
             logits = (query[:, head] @ k.T) * scale
@@ -73,9 +73,8 @@ def attend(
             if sink is not None:
                 total = total + np.exp(sink[head] - top)
             mixed = mix(weights, v, visible)
-            counted = alive & (total != 0)
-            out[counted, head] = mixed[counted] / total[counted, None]
-            lse[counted, head] = top[counted] + np.log(total[counted])
+            out[alive, head] = mixed[alive] / np.where(total == 0, 1.0, total)[alive, None]
+            lse[alive, head] = np.where(total == 0, np.inf, top + np.log(total))[alive]
     return out, lse
 
 

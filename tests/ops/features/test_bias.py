@@ -50,6 +50,8 @@ def test_minus_infinity_hides(rows: int, dtype: str) -> None:
     assert not out[:, :, 0].any()
     assert np.isposinf(lse[:, :, 0]).all()
     compare(call, given, out, lse)
+    given["value"][..., 3, :1] = np.inf  # multiplied by a weight of 0, as behind any visible key that weighs nothing
+    compare(call, given, *run(given))
     given = arguments(replace(CALL, q_lengths=(4,), kv_lengths=(9,), q_room=0, kv_room=0))
     given["pse_shift"] = np.full_like(given["pse_shift"], -30000)
     given["pse_shift"][..., 3] = 30000
