@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from .staging import is_programs
 from .streams import StreamLike, device_of, stream_pointer
 from .tensor import ArrayLike, Tensor, as_tensor, check_device
 
-__all__ = ["Named", "OperatorPlan", "kept", "run_kept", "run_once", "workspace_cache"]
+__all__ = ["Named", "OperatorPlan", "explain", "kept", "run_kept", "run_once", "workspace_cache"]
 
 workspace_cache = WorkspaceCache()
 kept = Kept()
@@ -337,6 +337,28 @@ class OperatorPlan(Closing):
         if self._scratch_bytes < size:
             self._scratch, self._scratch_bytes = pointer_of(Buffer(size)), size
         return self._scratch
+
+
+def explain(refusal: AclAttnError, options: Container[str], make_plan: Callable[..., None], *given: object) -> NoReturn:
+    """Raise what a run refuses its operands with: what planning would, if no plan takes them, else `refusal`.
+
+    Parameters
+    ----------
+    refusal : AclAttnError
+        Says what is not as planned, and to make a new plan.
+    options : container of str
+        The plan's other parameters: a new plan may have others.
+    make_plan : callable
+        Makes a plan of what was given, with the same options.
+    *given : object
+        What it takes.
+    """
+    try:
+        make_plan(*given)
+    except AclAttnError as reason:
+        if reason.parameter not in options:
+            raise reason from None
+    raise refusal
 
 
 def _foreign_workspace(workspace: ArrayLike, size: int, device: int) -> ffi.CData:

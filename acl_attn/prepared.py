@@ -158,7 +158,8 @@ class Prepared:
 
     def run(self, addresses: list[ffi.CData], workspace: ffi.CData, size: int) -> int:
         """Run at these addresses, in the slots' order, on the current context's default stream, and wait."""
-        return _run_at(self.places, addresses, self.count, workspace, size, self.executor, _NULL)  # type: ignore[no-any-return]
+        status: int = _run_at(self.places, addresses, self.count, workspace, size, self.executor, _NULL)
+        return status
 
     def enqueue(self, call: Call, addresses: list[ffi.CData], workspace: ffi.CData, queue: ffi.CData) -> int:
         """Queue a run at these addresses on a stream."""

@@ -21,12 +21,12 @@ from ..addresses import (
     pointer_as_planned,
 )
 from ..device import Device, device_id, profile_name
-from ..errors import invalid, type_name
+from ..errors import ArgumentTypeError, InvalidArgumentError, invalid, type_name
 from ..kvcache.pairs import QuantizedKV
 from ..lengths import LengthsLike
 from ..lse import LSE
 from ..masks import Mask
-from ..plan import OperatorPlan, run_once
+from ..plan import OperatorPlan, explain, run_once
 from ..prepared import Slot
 from ..spec import Spec
 from ..streams import StreamLike
@@ -324,8 +324,7 @@ class Plan(OperatorPlan):
         fia = call.fia
         has_one_each = len(fia.key) == 1 and not call.value_is_key
         self._dense = dense_form(fia.query, *fia.key, *fia.value, call.out_spec) if has_one_each else None
-        # The addresses of phase one are replaced before each run; the first ones only have to be there.
-        fia.out = as_output_or_placeholder(out, "out", call.out_spec)
+        _set_outputs(call, out, lse_out)
         slots = [
             Slot(QUERY),
             *(Slot(KEY, member) for member in range(len(fia.key))),
@@ -333,7 +332,6 @@ class Plan(OperatorPlan):
             Slot(OUT),
         ]
         if call.lse_spec is not None:
-            fia.lse = as_output_or_placeholder(lse_out, "lse_out", call.lse_spec)
             slots.append(Slot(LSE_ARGUMENT))
         slots.extend(Slot(place.position) for place in call.extras)
         self._planned_operands: list[ffi.CData] = []  # where nothing comes later; the same after every `update`
@@ -418,16 +416,7 @@ class Plan(OperatorPlan):
             out = self._outputs["out"]
             if out is None:
                 out = new_array(call.out_spec.shape, call.out_spec.dtype, "out")
-        pointers = dense_pointers(query, key, value, out, self._dense)
-        if pointers is None:
-            pointers = self._operand_pointers(query, key, value)
-            pointers.append(output_pointer(out, "out", call.out_spec, self._device))
-        if call.lse_spec is not None:
-            lse = self._lse_array(lse_out, call.lse_spec)
-            pointers.append(output_pointer(lse, "lse_out", call.lse_spec, self._device))
-        elif lse_out is not None:
-            raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
-        features = None  # made only where there are any: this is on the path of every run
+        features = replacing = None  # made only where there are any: this is on the path of every run
         if not (
             rope is None
             and bias is None
@@ -440,11 +429,39 @@ class Plan(OperatorPlan):
             and out_quant is None
         ):
             features = Features(rope, bias, alibi, sink, prefix, left_padding, kv_quant, full_quant, out_quant)
-            pointers += self._extra_pointers(call, features.replacing(self._features))
-        elif call.extras:
-            pointers += self._planned_extras or self._extra_pointers(call, {})
+            replacing = features.replacing(self._features)
+        try:
+            pointers = dense_pointers(query, key, value, out, self._dense)
+            if pointers is None:
+                pointers = self._operand_pointers(query, key, value)
+                pointers.append(output_pointer(out, "out", call.out_spec, self._device))
+            if call.lse_spec is not None:
+                lse = self._lse_array(lse_out, call.lse_spec)
+                pointers.append(output_pointer(lse, "lse_out", call.lse_spec, self._device))
+            elif lse_out is not None:
+                raise invalid("lse_out", "None, as planned", "an array", "make the plan with return_lse=True")
+            if replacing is not None:
+                pointers += self._extra_pointers(call, replacing)
+            elif call.extras:
+                pointers += self._planned_extras or self._extra_pointers(call, {})
+        except (ArgumentTypeError, InvalidArgumentError) as refusal:
+            explain(refusal, self._keywords, self._try_plan, query, key, value, features)
         self._run(pointers, (query, key, value, features, out, lse), stream, workspace)
         return out if lse is None else (out, _typed_lse(lse, call.layout.out_order))
+
+    def _try_plan(self, query: Any, key: Any, value: Any, features: Features | None) -> None:
+        """Make what a new plan would have for such arrays, and let it go."""
+        planned = self._attention
+        others = {} if features is None else {name: one for name, one in features._asdict().items() if one is not None}
+        call = prepare(
+            planned.fia.query if query is None else query,
+            planned.fia.key if key is None else key,
+            (None if planned.value_is_key else planned.fia.value) if value is None else value,
+            **{**self._keywords, "features": self._features._replace(**others)},
+            describe=as_tensor_or_placeholder,
+        )
+        _set_outputs(call, None, None)
+        self._prepare(call.fia).finalizer()
 
     def _operand_pointers(self, query: Any, key: Any, value: Any) -> list[ffi.CData]:
         if query is key is value is None and self._planned_operands:
@@ -548,6 +565,13 @@ class Plan(OperatorPlan):
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"workspace {self.workspace_bytes} bytes"
         return f"<Plan {self._attention.layout.name} {self._attention.fia.query.shape}, {state}>"
+
+
+def _set_outputs(call: AttentionCall, out: ArrayLike | None, lse_out: ArrayLike | None) -> None:
+    """Set the outputs of phase one. Their addresses are replaced before each run: they only have to be there."""
+    call.fia.out = as_output_or_placeholder(out, "out", call.out_spec)
+    if call.lse_spec is not None:
+        call.fia.lse = as_output_or_placeholder(lse_out, "lse_out", call.lse_spec)
 
 
 def _has_spec(given: object) -> bool:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from .._lib import ffi
 from ..addresses import as_output_or_placeholder, as_tensor_or_placeholder, output_pointer
 from ..device import Device, device_id
-from ..errors import invalid, wrong_type
+from ..errors import ArgumentTypeError, InvalidArgumentError, invalid, wrong_type
 from ..lengths import LengthsLike
-from ..plan import OperatorPlan
+from ..plan import OperatorPlan, explain
 from ..spec import Spec
 from ..streams import StreamLike
 from ..tensor import ArrayLike, Tensor
@@ -124,6 +124,11 @@ class SparsePlan(OperatorPlan):
         given = {
             "q": q, "ori_kv": ori_kv, "cmp_kv": cmp_kv, "cmp_sparse_indices": cmp_sparse_indices,
             "ori_block_table": ori_block_table, "cmp_block_table": cmp_block_table, "sinks": sinks,
+        }  # fmt: skip
+        self._operands = {name: given[name] for name in _OPERANDS}
+        self._options: dict[str, Any] = {
+            "cmp_ratio": cmp_ratio, "window": window, "scale": scale, "ori_block_table": ori_block_table,
+            "cmp_block_table": cmp_block_table, "return_lse": return_lse, "device": device,
         }  # fmt: skip
         tensors = {
             name: as_tensor_or_placeholder(value, name)
@@ -234,12 +239,15 @@ class SparsePlan(OperatorPlan):
         given = (q, ori_kv, cmp_kv, cmp_sparse_indices, sinks)
         state = self._state
         pointers = state.pointers.copy()
-        for name, value in zip(_OPERANDS, given, strict=True):
-            if value is not None or name in self._later:
-                position = self._positions.get(name)
-                if position is None:
-                    raise invalid(name, "None, as planned", "an array", "make a new plan")
-                pointers[position] = self._pointer(value, name, self._sparse.inputs[name])
+        try:
+            for name, value in zip(_OPERANDS, given, strict=True):
+                if value is not None or name in self._later:
+                    position = self._positions.get(name)
+                    if position is None:
+                        raise invalid(name, "None, as planned", "an array", "make a new plan")
+                    pointers[position] = self._pointer(value, name, self._sparse.inputs[name])
+        except (ArgumentTypeError, InvalidArgumentError) as refusal:
+            explain(refusal, {*self._options, "q_lengths", "kv_lengths"}, self._try_plan, given)
         out = self._output(out, "attn_out", self._out_spec)
         pointers.append(output_pointer(out, "out", self._out_spec, self._device))
         if self._lse_spec is None:
@@ -251,6 +259,13 @@ class SparsePlan(OperatorPlan):
         pointers.append(output_pointer(lse_out, "lse_out", self._lse_spec, self._device))
         self._run(pointers, (given, state, out, lse_out), stream, workspace)
         return out, lse_out
+
+    def _try_plan(self, given: tuple[ArrayLike | None, ...]) -> None:
+        """Make the plan of such arrays, and let it go."""
+        others = {name: array for name, array in zip(_OPERANDS, given, strict=True) if array is not None}
+        lengths = self._state.lengths
+        operands: dict[str, Any] = {**self._operands, **others}
+        SparsePlan(**operands, **self._options, q_lengths=lengths.q, kv_lengths=lengths.kv).close()
 
     def update(self, *, kv_lengths: LengthsLike | None = None, q_lengths: LengthsLike | None = None) -> None:
         """Change the sequences' lengths, and with them the metadata, for runs from now on.

@@ -45,9 +45,9 @@ def attend(
     Returns
     -------
     out : ndarray of float64, shape (sq, heads, dim_v)
-        The weighted means of the values; 0 for a row that sees no key.
+        The weighted means of the values; 0 for a row that sees no key, or whose logits are all minus infinity.
     lse : ndarray of float64, shape (sq, heads)
-        Natural logarithm of the softmax denominator, sink included; +inf for a row that sees no key.
+        Natural logarithm of the softmax denominator, sink included; +inf where `out` is 0 as above.
     """
     sq, heads, _ = query.shape
     _, kv_heads, dim_v = value.shape
@@ -57,7 +57,7 @@ def attend(
     if not visible.size:
         return out, lse
     alive = visible.any(axis=1)
-    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
         for head in range(heads):
             k, v = key[:, head // group], value[:, head // group]
             logits = (query[:, head] @ k.T) * scale
@@ -67,13 +67,14 @@ def attend(
             top = np.where(alive, logits.max(axis=1), 0.0)
             if sink is not None:
                 top = np.maximum(top, sink[head])
+            top = np.where(np.isneginf(top), 0.0, top)  # of a difference of infinities, NaN would come
             weights = np.exp(logits - top[:, None])
             total = weights.sum(axis=1)
             if sink is not None:
                 total = total + np.exp(sink[head] - top)
             mixed = mix(weights, v, visible)
-            out[alive, head] = mixed[alive] / total[alive, None]
-            lse[alive, head] = top[alive] + np.log(total[alive])
+            out[alive, head] = mixed[alive] / np.where(total == 0, 1.0, total)[alive, None]
+            lse[alive, head] = np.where(total == 0, np.inf, top + np.log(total))[alive]
     return out, lse
 
 

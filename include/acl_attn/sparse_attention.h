@@ -44,8 +44,8 @@ ACL_FUNC_VISIBILITY aclnnStatus aclAttnKvQuantSparseAttnSharedkvStridedGetWorksp
 /* --- What is wrong with a call: see rules.h. ---------------------------------------------------------------------- */
 
 /* Hold a call against the rules; parameters as in the vendor's ...GetWorkspaceSize. Only shapes, dtypes and numbers
- * are asked about: what lengths, tables and lists hold is found out when a call runs. Tensors may have null addresses: a
- * call can be checked before its memory exists. `options` may be null: the rules in force; `version` and
+ * are asked about: what lengths, tables and lists hold is found out when a call runs. Tensors may have null addresses:
+ * a call can be checked before its memory exists. `options` may be null: the rules in force; `version` and
  * `lengthsHaveNoValues` do not matter here. Return 0 whatever is found; the caller destroys the report. */
 ACL_FUNC_VISIBILITY aclnnStatus aclAttnCheckSparseFlashMla(
     const aclTensor *q, const aclTensor *oriKvOptional, const aclTensor *cmpKvOptional,

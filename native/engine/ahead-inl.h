@@ -28,15 +28,18 @@ public:
     static constexpr int kStretch = 128;  // two lines, for half the work of asking for one at a time
     static constexpr int kMostStretches = 3;   // at once: with more, products of many rows take longer than is gained
 
-    // About how often advance() will be called before `share` of what is left should have been asked for; and the most
-    // stretches of a call.
-    void spread(int calls, float share = 1.0f, int most = kMostStretches) {
+    // The part of what is left that the next spread() is about; all of it, unless told otherwise.
+    void set_share(float share) { share_ = share; }
+
+    // About how often advance() will be called before the share should have been asked for; and the most stretches of a
+    // call.
+    void spread(int calls, int most = kMostStretches) {
         int64_t left = address_ < end_ ? (end_ - address_ + kStretch - 1) / kStretch : 0;
         int row = row_;
         for (int p = part_; p < parts_count_; p++, row = 0) {
             left += (parts_[p].bytes + kStretch - 1) / kStretch * (parts_[p].count - row);
         }
-        const float rate = share * static_cast<float>(left) / static_cast<float>(calls > 0 ? calls : 1);
+        const float rate = share_ * static_cast<float>(left) / static_cast<float>(calls > 0 ? calls : 1);
         const float limit = static_cast<float>(most);
         rate_ = static_cast<int>((rate < limit ? rate : limit) * kOne) + 1;
     }
@@ -87,6 +90,7 @@ private:
     int parts_count_ = 0;
     int part_ = 0, row_ = 0;     // the next one
     int rate_ = 0, credit_ = 0;  // of each call; and what is left of calls
+    float share_ = 1.0f;
     const char *address_ = nullptr, *end_ = nullptr;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The eight AMX tile registers, each 16 rows of 64 bytes, and the products of bf16 pairs and of four int8 in them. Where
-// the compiler does not target AMX they are emulated in memory, so that what surrounds them can be tested on any
+// The eight AMX tile registers, each 16 rows of 64 bytes, and the products of bf16 pairs and of four int8 in them.
+// Where the compiler does not target AMX they are emulated in memory, so that what surrounds them can be tested on any
 // machine.
 #pragma once
 

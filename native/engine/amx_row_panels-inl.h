@@ -60,7 +60,24 @@ protected:
     AmxRowPanels(int dim, int dim_v, const Scratch& scratch)
         : steps(panel_steps<Operand>(dim)), dim_(dim), dim_v_(dim_v), s_(scratch) {}
 
-    // Packs values[k .. k + 32), of which [from, to) are seen; addresses of exceptional ones are changed.
+    // 32 rows at a time: before values k .. k + 31 are read, take_keys(k, from, to) takes the keys, of which [from, to)
+    // are seen. Addresses of exceptional values are changed.
+    template <class Beside, class TakeKeys>
+    void pack_tile(const void** values, Beside& beside, const TakeKeys& take_keys) {
+        exceptional = false;
+        for (int k = first(); k < round_up(end, kAmxDepth); k += kAmxDepth) {
+            const int from = k > begin ? k : begin, to = k + kAmxDepth < end ? k + kAmxDepth : end;
+            take_keys(k, from, to);
+            take_values(k, from, to, values, beside);
+        }
+    }
+
+    const int dim_, dim_v_;
+    const Scratch& s_;
+
+private:
+    using Codes = typename T::WideCodes;
+
     template <class Beside>
     void take_values(int k, int from, int to, const void** values, Beside& beside) {
         const bool is_exceptional = pack_values(k, values, beside);
@@ -73,12 +90,6 @@ protected:
         }
         exceptional |= is_exceptional;
     }
-
-    const int dim_, dim_v_;
-    const Scratch& s_;
-
-private:
-    using Codes = typename T::WideCodes;
 
     void mark_ordinary(int from, int to) const {
         if (from < to) __builtin_memset(s_.value_classes + from, kOrdinary, static_cast<size_t>(to - from));
@@ -132,15 +143,11 @@ public:
     template <class Make>
     void pack(const void** keys, const void** values, Make make) {
         Nothing nothing;
-        this->exceptional = false;
-        for (int k = this->first(); k < round_up(this->end, kAmxDepth); k += kAmxDepth) {
-            const int from = k > this->begin ? k : this->begin;
-            const int to = k + kAmxDepth < this->end ? k + kAmxDepth : this->end;
+        this->pack_tile(values, nothing, [&](int k, int from, int to) {
             make(from, to);
             copy_rows(keys, k);
             for (int i = k; i < k + kAmxDepth; i++) values[i] = this->row(i);
-            this->take_values(k, from, to, values, nothing);
-        }
+        });
     }
 
 private:
@@ -180,22 +187,18 @@ public:
 
     Panels(int dim, int dim_v, const Scratch& scratch) : Base(dim, dim_v, scratch) {}
 
-    // Rows keys[c] + key_offset and values[c] + value_offset, of columns that are seen; others must be zeros. Beside
-    // it, `share` of what `ahead` has left is asked for.
+    // Rows keys[c] + key_offset and values[c] + value_offset, of columns that are seen; others must be zeros.
     void pack(const void* const* keys, ptrdiff_t key_offset, const void* const* values, ptrdiff_t value_offset,
-              Ahead& ahead, float share) {
-        const int first = this->first(), last = round_up(this->end, kAmxDepth);
+              Ahead& ahead) {
+        const int steps = (round_up(this->end, kAmxDepth) - this->first()) / kAmxDepth;
         locate(keys, key_offset, keys_);
         locate(values, value_offset, values_);
-        ahead.spread((last - first) / 2 * ((this->dim_v_ + kAmxDepth - 1) / kAmxDepth), share);
-        this->exceptional = false;
-        for (int k = first; k < last; k += kAmxDepth) {
+        ahead.spread(steps * kAmxRows * ((this->dim_v_ + kAmxDepth - 1) / kAmxDepth));
+        this->pack_tile(values_, ahead, [&](int k, int, int) {
             for (int c = k; c < k + kAmxDepth; c += kAmxRows) {
                 if (!find_rows(c)) copy_rows(c);
             }
-            const int to = k + kAmxDepth < this->end ? k + kAmxDepth : this->end;
-            this->take_values(k, k > this->begin ? k : this->begin, to, values_, ahead);
-        }
+        });
     }
 
     const void* key_row(int column) const { return keys_[column]; }

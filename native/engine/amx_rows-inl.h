@@ -59,8 +59,8 @@ protected:
     // Maxima are kept as powers of 2.
     RowState state(int r) const { return Block::state(r, kLn2); }
 
-    // The packed tile for groups [group_begin, group_end), beside which `share` of what `ahead` has left is asked for.
-    void visit(int group_begin, int group_end, Ahead& ahead, float share = 1.0f) {
+    // The packed tile for groups [group_begin, group_end).
+    void visit(int group_begin, int group_end, Ahead& ahead) {
         units_ = 0;
         int products = 0;
         for (int g = group_begin; g < group_end; g += 2) {
@@ -71,7 +71,7 @@ protected:
         }
         if (units_ == 1) products += Weights::steps_alone(unit_[0]);
         // Few rows have so few products that a limit would leave most of what comes next to be waited for.
-        ahead.spread(products, share, Operand::kKeysOnLeft ? kTileKeys : Ahead::kMostStretches);
+        ahead.spread(products, Operand::kKeysOnLeft ? kTileKeys : Ahead::kMostStretches);
         visit_units(ahead);
     }
 

@@ -45,9 +45,10 @@ struct KvLayout {
     int32_t chunk = 0;
 };
 
-// Where the scales (and offsets, laid out alike) of stored keys or values lie. The one of own token t, KV head h, channel
-// d is at origin + h * head_stride + t * token_stride + (d / group) * group_stride; paged: block_table[t / block_size] *
-// block_stride + (t % block_size) * token_stride instead of origin and t * token_stride. A stride of 0 shares the value.
+// Where the scales (and offsets, laid out alike) of stored keys or values lie. The one of own token t, KV head h,
+// channel d is at origin + h * head_stride + t * token_stride + (d / group) * group_stride; paged:
+// block_table[t / block_size] * block_stride + (t % block_size) * token_stride instead of origin and t * token_stride.
+// A stride of 0 shares the value.
 struct ScaleLayout {
     Dtype dtype = Dtype::f32;  // f16, bf16, f32 or e8m0
     bool paged = false;
@@ -128,7 +129,8 @@ struct Problem {
     int64_t bias_row_stride = 0;  // 0: one row for all
     int64_t bias_distance = 0;
 
-    bool has_sink = false;  // one more logit for each head: in the denominator and the LSE, never in a row that sees no key
+    // One more logit for each head: in the denominator and the LSE, never in a row that sees no key.
+    bool has_sink = false;
 
     // Keys 0 .. prefix_len - 1 of every sequence are those of the prefix, contiguous from offset 0; the sequence's own
     // follow. kv_len counts both; band, mask and bias count columns from the prefix on.

@@ -117,7 +117,7 @@ inline void finish_row(const RowBlock& block, int kv_head, int64_t row, const fl
     block.sink.partial_state[index] = state;
 }
 
-// On sums of parts, each of which is finite by itself. A power of 2: it rounds nothing that an output could tell from 0.
+// On sums of parts, each of which is finite by itself. A power of 2: it rounds nothing that an output tells from 0.
 constexpr float kPartsHeadroom = 0x1p-12f;
 
 inline void merge_partials(const MergeBlock& block) {

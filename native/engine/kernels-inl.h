@@ -59,9 +59,9 @@ constexpr RowKernel* kPrefillFew = prefill<BF16, Operand>;
 template <>
 constexpr RowKernel* kPrefillFew<void> = nullptr;
 
-// What the panels of each type are made of; dequantised numbers always compute in fp32. SharedOperand: of bf16 rows that
-// are keys and values at once; its form is that of Bf16Operand, as is FewOperand's, of few rows of bf16. Code operands:
-// of codes, beside queries of f16 or bf16.
+// What the panels of each type are made of; dequantised numbers always compute in fp32. SharedOperand: of bf16 rows
+// that are keys and values at once; its form is that of Bf16Operand, as is FewOperand's, of few rows of bf16. Code
+// operands: of codes, beside queries of f16 or bf16.
 template <class F16Operand, class Bf16Operand, class SharedOperand = Bf16Operand, class FewOperand = void,
           class F16CodeOperand = void, class Bf16CodeOperand = void>
 constexpr Kernels make_kernels(const char* name, const FullQuantKernels* full_quant) {

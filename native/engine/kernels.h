@@ -118,8 +118,8 @@ struct RowBlock {
     BiasView bias;
     const uint8_t* mask;  // of row 0, column 0; null: none
     int64_t mask_row_stride;
-    // Prefill with a mask: what is known of it (mask-inl.h), [groups of rows][tiles of keys], shared by all heads; zeros
-    // at first.
+    // Prefill with a mask: what is known of it (mask-inl.h), [groups of rows][tiles of keys], shared by all heads;
+    // zeros at first.
     uint8_t* tile_masks;
     int64_t tile_mask_stride;
     int64_t band_first, band_last;

@@ -8,7 +8,7 @@
 
 namespace acl_attn::engine {
 
-// i4 and f4_e2m1 are packed two to a byte, the even element in the low nibble; offsets and strides still count elements.
+// i4 and f4_e2m1 are packed two to a byte, the even element in the low nibble; offsets and strides count elements.
 enum class Dtype : uint8_t { f16, bf16, f32, i8, i4, f8_e4m3, hif8, f4_e2m1, e8m0 };
 constexpr int kStoredDtypes = static_cast<int>(Dtype::f4_e2m1) + 1;
 

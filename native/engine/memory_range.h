@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a run, for targets that watch what their kernels touch (the simulator with its checks on). Whoever binds
-// a call to addresses asks ops::compute::watches_memory() and, if so, hands over in the operands what each tensor
+// The memory of a run, for targets that watch what their kernels touch (the simulator with its checks on). Whoever
+// binds a call to addresses asks ops::compute::watches_memory() and, if so, hands over in the operands what each tensor
 // occupies; the target adds its plan and workspace. An access outside of all ranges is a fault then, so all operands
 // must be listed. Without a list (null) accesses to global memory are not watched.
 #pragma once

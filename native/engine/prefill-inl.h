@@ -39,8 +39,10 @@ public:
                 // A head asks for its part of what comes next: a third beside packing, the rest beside products.
                 const float parts = 3.0f * static_cast<float>(heads_ - head);
                 const int groups = this->groups_ / heads_;
-                pack(head, ahead, 1.0f / parts);
-                this->visit(head * groups, (head + 1) * groups, ahead, kManyHeads ? 2.0f / (parts - 1.0f) : 1.0f);
+                ahead.set_share(1.0f / parts);
+                pack(head, ahead);
+                ahead.set_share(2.0f / (parts - 1.0f));
+                this->visit(head * groups, (head + 1) * groups, ahead);
             }
         }
         this->end();
@@ -84,8 +86,8 @@ private:
 
     const CodeScales& scales() const { return scales_; }
 
-    void pack(int head, Ahead& ahead, float share) {
-        tile_.pack(head, ahead, share);
+    void pack(int head, Ahead& ahead) {
+        tile_.pack(head, ahead);
         if constexpr (kTakesCodes) {
             uint8_t refused[kTileKeys];
             bool any_refused = scales_.enter(tile_.key, tile_.begin, tile_.end, refused);
@@ -131,8 +133,8 @@ private:
     }
 
     // The instructions that multiply bf16 take subnormal operands for 0, which shows in a score where the other factor
-    // is huge; and the second parts of an fp16 become NaN beside an infinity. Rows of such queries are computed in fp32,
-    // each by itself: the others keep the bits they would have without them.
+    // is huge; and the second parts of an fp16 become NaN beside an infinity. Rows of such queries are computed in
+    // fp32, each by itself: the others keep the bits they would have without them.
     template <class V>
     struct ExtremeCodes {
         static constexpr uint16_t kHuge = (127 + 90) << 7, kInfinite = BF16::kExponent, kNormal = 1 << 7;

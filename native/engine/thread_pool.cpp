@@ -31,8 +31,8 @@ void pause_processor() {
 #endif
 }
 
-// Looks until is_over(), or until has_time(how long it has looked) says no. After a while others may have the processor,
-// if there are more threads than processors.
+// Looks until is_over(), or until has_time(how long it has looked) says no. After a while others may have the
+// processor, if there are more threads than processors.
 template <class IsOver, class HasTime>
 void search(IsOver is_over, HasTime has_time) {
     constexpr int kLooks = 16;  // between two looks at the clock

@@ -37,13 +37,12 @@ public:
         return enter();
     }
 
-    // Of one of the block's heads, beside which `share` of what `ahead` has left is asked for.
-    void pack([[maybe_unused]] int head, [[maybe_unused]] Ahead& ahead, [[maybe_unused]] float share) {
+    // Of one of the block's heads.
+    void pack([[maybe_unused]] int head, [[maybe_unused]] Ahead& ahead) {
         const void **keys = key_rows(key), **values = value_rows(key);
         if (head == 0) staging_.stage(key + begin, end - begin, keys + begin, values + begin);
         if constexpr (Operand::kKeysOnLeft) {
-            Panels<T, Operand>::pack(keys, head * b_.key.head_stride, values, head * b_.value.head_stride, ahead,
-                                     share);
+            Panels<T, Operand>::pack(keys, head * b_.key.head_stride, values, head * b_.value.head_stride, ahead);
         } else {
             Panels<T, Operand>::pack(keys, values);
         }

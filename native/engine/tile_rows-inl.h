@@ -37,7 +37,7 @@ protected:
     }
 
     // The packed tile for groups [group_begin, group_end).
-    void visit(int group_begin, int group_end, Ahead& ahead, float = 1.0f) {
+    void visit(int group_begin, int group_end, Ahead& ahead) {
         find_ranges(group_begin, group_end);
         share_values();
         const auto parts = [](int n, int size) { return (n + size - 1) / size; };

@@ -21,9 +21,8 @@ Finding unserved(const engine::Problem& problem) {
     std::string problem_of_place = npu::cann().problem;
     if (problem_of_place.empty()) problem_of_place = npu::kernels_for(device).problem;
     if (!problem_of_place.empty()) {
-        return named(violated("the call", "CANN's runtime, and kernels for its chip", problem_of_place,
-                              "CANN's compiler builds them: see the guide to Ascend machines"),
-                     "HOST-X-01");
+        return uncomputed("CANN's runtime, and kernels for its chip", problem_of_place,
+                          "CANN's compiler builds them: see the guide to Ascend machines");
     }
     const std::string feature = ascendc::unsupported(problem, device.chip);
     return feature.empty() ? Finding{} : lacking(feature);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What computes the calls of this library: the host engine (compute_host.cpp) or the AscendC kernels, in the library of
-// the sim target (ascendc/launch/compute_sim.cpp) and in that of the npu target (npu/compute_npu.cpp). Everything before
-// it is the same.
+// the sim target (ascendc/launch/compute_sim.cpp) and in that of the npu target (npu/compute_npu.cpp). Everything
+// before it is the same.
 #pragma once
 
 #include <memory>

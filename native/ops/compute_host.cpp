@@ -11,7 +11,7 @@ Chip chip() { return {}; }
 Finding unserved(const engine::Problem& problem) {
     const std::string feature = engine::unsupported(problem);
     if (feature.empty()) return {};
-    return named(violated("the call", "what the host target does", feature, "not supported yet"), "HOST-X-01");
+    return uncomputed("what the host target does", feature, "not supported yet");
 }
 
 Finding unserved(const engine::SparseProblem&) { return {}; }

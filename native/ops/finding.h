@@ -22,7 +22,7 @@ struct Problem {
     std::string fix;        // may be empty
     const char* rule = "";  // its id; set by whoever evaluates the rule
     uint32_t accepted_by = 0;  // bits of the profiles under which the whole call is fine; set where a call is refused
-    bool is_target_limit = false;  // the profile allows it, the host target does not do it
+    bool is_target_limit = false;  // the profile allows it, the target does not do it
 
     std::string sentence() const;
 };
@@ -69,9 +69,15 @@ inline Finding named(Finding finding, const char* id) {
     return finding;
 }
 
+// What the profile allows and the target does not do is marked where the finding is made.
 inline Finding target_limit(Finding finding) {
     if (finding) finding->is_target_limit = true;
     return finding;
+}
+
+// A whole call that the target does not compute.
+inline Finding uncomputed(const std::string& expected, const std::string& got, const std::string& fix) {
+    return target_limit(named(violated("the call", expected, got, fix), "HOST-X-01"));
 }
 
 // Keeps the problem as the calling thread's recent error and returns its code.

@@ -69,8 +69,8 @@ aclError destroy(aclrtStream handle, bool drop) {
 aclError check_may_wait(const char* api) {
     if (!is_inside_task()) return ACL_SUCCESS;
     return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                text(api, ": called from inside a task of a stream, which cannot wait for itself, nor for a stream that "
-                          "waits for it; call it from another thread, or after the task"));
+                text(api, ": called from inside a task of a stream, which cannot wait for itself, nor for a stream "
+                          "that waits for it; call it from another thread, or after the task"));
 }
 
 aclError report(TaskResult result) {

@@ -19,8 +19,8 @@ namespace {
 
 using Codes = Large<uint16_t>;
 
-// What shares a scale of stored keys and values: a head's channels over all tokens, tokens over all heads, or 32 channels
-// of a head's token.
+// What shares a scale of stored keys and values: a head's channels over all tokens, tokens over all heads, or 32
+// channels of a head's token.
 enum class Scales { channel, token, group };
 
 struct Case {
@@ -83,7 +83,8 @@ void bench(const Case& c) {
     const int64_t stored = c.batch * c.kv_len * c.kv_heads * c.dim;
     const size_t key_bytes = static_cast<size_t>(bytes_of(c.kv_dtype, stored));
     Codes stored_codes = fill(2 * stored);  // keys, then values
-    const std::vector<float> scales(static_cast<size_t>(std::max<int64_t>(c.kv_heads * c.dim, c.batch * c.kv_len)), 0.01f);
+    const int64_t scale_count = std::max<int64_t>(c.kv_heads * c.dim, c.batch * c.kv_len);
+    const std::vector<float> scales(static_cast<size_t>(scale_count), 0.01f);
     Large<uint8_t> group_scales[2];  // of keys and values
     if (c.kv_dtype != c.dtype) {
         if (c.kv_dtype != Dtype::f4_e2m1) {
@@ -200,14 +201,15 @@ int main(int argc, char** argv) {
         {"decode i8 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8, Scales::token},
         {"decode i8 b8 kv8192 32:8 offsets", bf16, 8, 32, 8, 128, 1, 8192, false, 0, i8, Scales::channel, false, true},
         {"decode e4m3 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3, Scales::token},
-        {"decode e4m3 b8 kv8192 32:8 BNSD tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3, Scales::token,
-         true},
+        {"decode e4m3 b8 kv8192 32:8 BNSD tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f8_e4m3,
+         Scales::token, true},
         {"decode i4 b8 kv8192 32:8 tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4, Scales::token},
         {"decode e2m1 b8 kv8192 32:8", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
         {"decode e2m1 fp16 b8 kv8192 32:8", f16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
         {"decode e2m1 b8 kv8192 32:8 BNSD", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group,
          true},
-        {"decode i4 b8 kv8192 32:8 BNSD tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4, Scales::token, true},
+        {"decode i4 b8 kv8192 32:8 BNSD tokens", bf16, 8, 32, 8, 128, 1, 8192, false, 0, Dtype::i4, Scales::token,
+         true},
         {"decode e2m1 b8 kv8192 32:8 d64", bf16, 8, 32, 8, 64, 1, 8192, false, 0, Dtype::f4_e2m1, Scales::group},
         {"decode i8 b8 kv4096 8:8", bf16, 8, 8, 8, 128, 1, 4096, false, 0, i8},
         {"prefill i8 s1024", bf16, 1, 32, 32, 128, 1024, 1024, false, 0, i8},

@@ -99,7 +99,8 @@ inline double read_kv(const Problem& p, const Operands& o, const Sequence& s, bo
         x = read_element(p.kv_dtype, is_key ? o.prefix_key : o.prefix_value,
                          kv_index({false, nullptr, 0}, l, 0, head_stride, j, h, d));
     } else if (is_key) {
-        x = read_element(p.kv_dtype, o.key[s.kv_member], kv_index(page, p.key, s.key_offset, s.key_head_stride, own, h, d));
+        x = read_element(p.kv_dtype, o.key[s.kv_member],
+                         kv_index(page, p.key, s.key_offset, s.key_head_stride, own, h, d));
     } else {
         x = read_element(p.kv_dtype, o.value[s.kv_member],
                          kv_index(page, p.value, s.value_offset, s.value_head_stride, own, h, d));
@@ -130,12 +131,14 @@ inline ExactRow exact_row(const Problem& p, const Operands& o, const Sequence& s
         sees_any = true;
         double dot = 0;
         for (int64_t d = 0; d < p.dim; d++) {
-            dot += read_kv(p, o, s, true, j, h, d) *
-                   read_element(p.dtype, o.query, s.q_offset + i * p.query.token_stride + head * p.query.head_stride + d);
+            const int64_t at = s.q_offset + i * p.query.token_stride + head * p.query.head_stride + d;
+            dot += read_kv(p, o, s, true, j, h, d) * read_element(p.dtype, o.query, at);
         }
         for (int64_t d = 0; d < p.rope_dim; d++) {
-            const int64_t at = s.query_rope_offset + i * p.query_rope.token_stride + head * p.query_rope.head_stride + d;
-            const int64_t key = kv_index(page_of(p, o, s), p.key_rope, s.key_rope_offset, s.key_rope_head_stride, j, h, d);
+            const int64_t row = s.query_rope_offset + i * p.query_rope.token_stride;
+            const int64_t at = row + head * p.query_rope.head_stride + d;
+            const int64_t key =
+                kv_index(page_of(p, o, s), p.key_rope, s.key_rope_offset, s.key_rope_head_stride, j, h, d);
             dot += double{read_element(p.dtype, o.query_rope, at)} * read_element(p.kv_dtype, o.key_rope, key);
         }
         double x = dot * p.scale;

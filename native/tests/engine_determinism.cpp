@@ -89,8 +89,8 @@ void storages() {
     }
 }
 
-// Masks that hide whole tiles from some of the rows that are computed together, and none of them from others: which rows
-// those are depends on how threads share the rows.
+// Masks that hide whole tiles from some of the rows that are computed together, and none of them from others: which
+// rows those are depends on how threads share the rows.
 void stepped_masks() {
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
         Spec spec;

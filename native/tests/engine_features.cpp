@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every feature beyond plain attention against the double computation of engine_contract.h, on every instruction set, in
-// every storage with the same bits, alone and combined.
+// Every feature beyond plain attention against the double computation of engine_contract.h, on every instruction set,
+// in every storage with the same bits, alone and combined.
 #include "engine_features_problem.h"
 #include "engine_reference.h"
 
@@ -124,7 +124,9 @@ void spoil(Call& call, const Features& f, int64_t first) {
                 };
                 put(call.k, p.kv_dtype, p.key, s.key_offset, s.key_head_stride, p.dim);
                 if (!p.value_is_key) put(call.v, p.kv_dtype, p.value, s.value_offset, s.value_head_stride, p.dim_v);
-                if (p.rope_dim > 0) put(call.kr, p.dtype, p.key_rope, s.key_rope_offset, s.key_rope_head_stride, p.rope_dim);
+                if (p.rope_dim > 0) {
+                    put(call.kr, p.dtype, p.key_rope, s.key_rope_offset, s.key_rope_head_stride, p.rope_dim);
+                }
                 const auto put_scale = [&](Buffer& to, const Dequant& d, int64_t origin, int64_t dim) {
                     if (!d.layout.paged && d.layout.token_stride == 0) return;  // shared with other tokens
                     for (int64_t c = 0; c < dim; c++) {

@@ -154,7 +154,9 @@ inline Call::Call(const Features& f, Storage storage) {
     Random random(77);
     const auto fill = [&](Buffer& buffer, Dtype dtype, int64_t n, float size) {
         buffer.assign(dtype, n);
-        for (int64_t i = 0; i < n; i++) write_element(dtype, buffer.data(), i, size * static_cast<float>(random.normal()));
+        for (int64_t i = 0; i < n; i++) {
+            write_element(dtype, buffer.data(), i, size * static_cast<float>(random.normal()));
+        }
     };
     const auto fill_positive = [&](Buffer& buffer, Dtype dtype, int64_t n, float size) {
         buffer.assign(dtype, n);
@@ -280,7 +282,9 @@ inline Call::Call(const Features& f, Storage storage) {
         s.value_scale_offset = by_token ? b * value_scale_row + f.prefix_len * p.value_dequant.layout.token_stride : 0;
         if (paged) {
             s.table_offset = b * columns;
-            for (int64_t c = 0; c * bs < from.kv_len; c++) table[static_cast<size_t>(s.table_offset + c)] = static_cast<int32_t>(--block);
+            for (int64_t c = 0; c * bs < from.kv_len; c++) {
+                table[static_cast<size_t>(s.table_offset + c)] = static_cast<int32_t>(--block);
+            }
         } else {
             s.key_offset = first_key * key.layout.token_stride;
             s.value_offset = first_key * value.layout.token_stride;
@@ -349,7 +353,9 @@ inline std::vector<Features> cases() {
             f.heads = 2, f.dim = 96, f.value_is_key = true, f.bias = BiasKind::slope, f.sequences = few;
         });
         add("bias", [](Features& f) { f.bias = BiasKind::tensor; });
-        add("bias, one row, mask", [](Features& f) { f.bias = BiasKind::tensor, f.bias_row_shared = f.has_mask = true; });
+        add("bias, one row, mask", [](Features& f) {
+            f.bias = BiasKind::tensor, f.bias_row_shared = f.has_mask = true;
+        });
         add("bias, band", [](Features& f) {
             f.bias = BiasKind::tensor, f.sequences = {{1, 70, {3, 33}}, {9, 90, {-3, 20}}, {30, 600, {101, 300}}};
         });

@@ -116,7 +116,8 @@ void shapes() {
     }
 }
 
-// Scales near the ends of the format, and NaN: rows of heads that see one are as exact as others, which keep their bits.
+// Scales near the ends of the format, and NaN: rows of heads that see one are as exact as others, which keep their
+// bits.
 void far_scales() {
     for (const uint8_t far : {uint8_t{0}, uint8_t{1}, uint8_t{26}, uint8_t{228}, uint8_t{0xff}}) {
         for (const bool is_key : {true, false}) {

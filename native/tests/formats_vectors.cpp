@@ -71,7 +71,8 @@ void encoding_finite_hifloat8() {
     for (const float input : probes(256, formats::decode_hifloat8)) {
         const uint8_t want = formats::encode_hifloat8(input);
         const bool is_finite = input - input == 0;
-        if (is_finite) expect(narrow_finite(HiFloat8{}, splat(input))[0] == want, "encode finite HIFLOAT8", input, want);
+        if (!is_finite) continue;
+        expect(narrow_finite(HiFloat8{}, splat(input))[0] == want, "encode finite HIFLOAT8", input, want);
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The acl_attn authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Planted faults in what only dav-3510 has: vector functions, tiles from a cube core to UB, a flag for each vector core.
+// Planted faults in what only dav-3510 has: vector functions, tiles from a cube core to UB, a flag for each vector
+// core.
 #include "sim_faults_support.h"
 
 namespace {

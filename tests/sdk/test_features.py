@@ -14,7 +14,7 @@ import pytest
 
 import acl_attn
 from acl_attn import Alibi, AntiquantMode, KvQuant, LeftPadding, OutQuant, Plan, Prefix, Rope, Spec
-from acl_attn.dtypes import float4_e2m1fn_x2, hifloat8, int4_x2
+from acl_attn.dtypes import float4_e2m1fn_x2, hifloat8, int4_x2, pack_float4
 
 RNG = np.random.default_rng(0)
 
@@ -121,6 +121,24 @@ def test_a_feature_says_what_the_parameters_say(name: str) -> None:
     same(acl_attn.attention(case.query, case.key, case.value, **case.said), want)
     with Plan(case.query, case.key, case.value, **case.said) as plan:
         same(plan.run(), want)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("profile", ["host", "ascend950"])
+def test_a_head_dim_that_groups_of_32_do_not_fill(
+    groups: int, profile: str, set_profile: Callable[[str], None]
+) -> None:
+    set_profile(profile)
+    query, stored = np.ones((1, 1, 4, 48), np.float16), pack_float4(np.ones((1, 20, 2, 48)))
+    scale = np.ones((1, 1, 2, 20, groups), ml_dtypes.float8_e8m0fnu)
+    message = "key: expected a head dim that 32 divides, for keyAntiquantMode 6, got 48"
+    with pytest.raises(acl_attn.AclAttnError, match=message):
+        acl_attn.attention(query, stored, stored, kv_quant=KvQuant(6, scale, scale))
+    with pytest.raises(acl_attn.AclAttnError, match=message):
+        acl_attn.fused_infer_attention_score(
+            query, stored, stored, num_heads=4, num_key_value_heads=2, input_layout="BSND", key_antiquant_mode=6,
+            value_antiquant_mode=6, key_antiquant_scale=scale, value_antiquant_scale=scale,
+        )  # fmt: skip
 
 
 def changed(feature: Any, how: Callable[[Any], Any]) -> Any:

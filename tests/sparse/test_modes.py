@@ -106,3 +106,16 @@ def test_the_scenario_of_the_sample_program() -> None:
     )  # fmt: skip
     check(case)
     check(replace(case, layout="BSND"))
+
+
+@pytest.mark.parametrize("heads", [8, 64])
+@pytest.mark.parametrize("sink", [0.0, -np.inf])
+def test_logits_of_minus_infinity(sink: float, heads: int) -> None:
+    given = arguments(case_of("swa", "bsnd", heads=heads))
+    given["sinks"] = np.full_like(given["sinks"], sink)
+    given["q"][...] = 1
+    given["ori_kv"][..., 5] = -np.inf
+    out, lse = run(given)
+    assert not out[..., :5].any()
+    assert not lse.any()
+    compare(given, out, lse)

@@ -84,5 +84,6 @@ def attend_to_streams(
                 visible=np.ones((heads, len(kv)), np.bool_),
                 sink=sink,
             )
-            out[place], lse[place] = mixed[:, 0], total[:, 0]
+            out[place] = mixed[:, 0]
+            lse[place] = np.where(np.isposinf(total[:, 0]), 0.0, total[:, 0])  # the operators' mark of such rows
     return out, lse[None] if query.ndim == 3 else lse[:, None]

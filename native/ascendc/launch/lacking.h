@@ -10,10 +10,8 @@ namespace acl_attn::ops::compute {
 
 // The refusal of what no kernel is compiled for.
 inline Finding lacking(const std::string& feature) {
-    return named(violated("the call", "what a kernel is compiled for",
-                          text(feature, ", which no kernel instantiation serves"),
-                          "not supported yet; the host target computes it"),
-                 "HOST-X-01");
+    return uncomputed("what a kernel is compiled for", text(feature, ", which no kernel instantiation serves"),
+                      "not supported yet; the host target computes it");
 }
 
 }  // namespace acl_attn::ops::compute

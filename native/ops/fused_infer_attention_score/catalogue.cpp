@@ -103,10 +103,11 @@ Finding first_finding(const Case& subject) {
 Finding first_target_finding(Case& subject) {
     if (!subject.is_host()) {
         subject.profile = Profile::host;
-        if (Finding finding = first_finding(subject)) return finding;
+        if (Finding finding = target_limit(first_finding(subject))) return finding;
     }
     if (subject.known == Known::lengths) return {};
-    return named(violated("the call", "arguments that belong together", "some that do not", {}), "HOST-X-04");
+    return target_limit(
+        named(violated("the call", "arguments that belong together", "some that do not", {}), "HOST-X-04"));
 }
 
 namespace {
@@ -137,7 +138,7 @@ Report make_report(const Call& call, Profile profile, Revision revision) {
         return false;
     });
     if (report.problems.empty()) {
-        if (Finding finding = target_limit(first_limit(subject))) report.problems.push_back(std::move(*finding));
+        if (Finding finding = first_limit(subject)) report.problems.push_back(std::move(*finding));
     }
     report.accepted_by = accepting_profiles(call, revision);
     for (Problem& problem : report.problems) problem.accepted_by = report.accepted_by;

@@ -18,7 +18,7 @@ constexpr size_t kInputsOf[] = {kKvPaddingSize + 1, kActualSharedPrefixLen + 1, 
 Finding judge(Case& subject) {
     interpret(subject);
     if (Finding finding = first_finding(subject)) return finding;
-    return target_limit(first_target_finding(subject));
+    return first_target_finding(subject);
 }
 
 aclnnStatus plan(const Entry& entry, const Call& call, uint64_t* workspace_size, aclOpExecutor** executor) {

@@ -172,9 +172,8 @@ Finding unreadable(const Case& c) {
                        : c.is_post_quant() && c.extra[kQuantScale2] == nullptr    ? "an output without a scale"
                                                                                   : nullptr;
     if (what == nullptr) return {};
-    return named(violated("the call", "what can be planned from shapes, lengths and attributes", what,
-                          "not supported yet; the host target computes it"),
-                 "HOST-X-01");
+    return uncomputed("what can be planned from shapes, lengths and attributes", what,
+                      "not supported yet; the host target computes it");
 }
 
 Finding unsupported(const Case& c) {
@@ -188,7 +187,7 @@ Finding prepare(const Case& c, std::unique_ptr<meta::PreparedCall>* prepared) {
     if (!c.is_empty) {
         engine::Problem problem = make_problem(c);
         if (Finding finding = unreadable(c)) return finding;
-        if (Finding finding = target_limit(compute::unserved(problem))) return finding;
+        if (Finding finding = compute::unserved(problem)) return finding;
         if (c.call.is_largest) {
             *prepared = std::make_unique<LargestCall>(api_name(c.call.version), largest_workspace(c, problem));
             return {};

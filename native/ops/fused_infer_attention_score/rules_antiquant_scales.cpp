@@ -14,6 +14,7 @@ namespace acl_attn::ops::fia {
 namespace {
 
 struct Side {
+    const char* name;
     Input scale, offset;
     const char* mode_name;
     int64_t mode;
@@ -21,10 +22,15 @@ struct Side {
 };
 
 Side key_side(const Case& c) {
-    return {kKeyAntiquantScale, kKeyAntiquantOffset, "keyAntiquantMode", c.call.key_antiquant_mode, c.dim};
+    return {"key", kKeyAntiquantScale, kKeyAntiquantOffset, "keyAntiquantMode", c.call.key_antiquant_mode, c.dim};
 }
 Side value_side(const Case& c) {
-    return {kValueAntiquantScale, kValueAntiquantOffset, "valueAntiquantMode", c.call.value_antiquant_mode, c.dim_v};
+    return {"value",
+            kValueAntiquantScale,
+            kValueAntiquantOffset,
+            "valueAntiquantMode",
+            c.call.value_antiquant_mode,
+            c.dim_v};
 }
 
 bool has_modes(const Case& c, int64_t key, int64_t value) {
@@ -54,11 +60,19 @@ Finding types(const Case& c) {
     return {};
 }
 
+// A scale of another shape would not help.
+Finding uneven_groups(const Side& side) {
+    if (side.mode != 6 || side.dim % kScaleGroup == 0) return {};
+    return violated(side.name, text("a head dim that ", kScaleGroup, " divides, for ", side.mode_name, " 6"),
+                    text(side.dim));
+}
+
 // What profile host can read.
 Finding readable(const Case& c, const Side& side) {
     const meta::Tensor* scale = c.extra[side.scale];
     ScalePlace place;
     if (scale == nullptr || c.call.is_largest || find_scale(c, side.mode, side.dim, *scale, &place)) return {};
+    if (Finding f = uneven_groups(side)) return f;
     const bool needs_pages = (side.mode == 4 || side.mode == 5) && !c.is_paged();
     if (needs_pages) return violated(side.mode_name, "another mode without a blockTable", text(side.mode));
     return shape_refused(kInputNames[side.scale],
@@ -106,7 +120,7 @@ bool has_product_shape(const Case& c, int64_t mode, const meta::Tensor& scale) {
         case 3: return reaches(scale, {{c.product_batch, n, c.product_kv}, 3}, 2);
         case 4: return is_shape(scale, {{blocks, c.call.block_size}, 2});
         case 5: return is_shape(scale, {{blocks, n, c.call.block_size}, 3});
-        default: return reaches(scale, {{1, c.product_batch, n, c.product_kv, c.dim / 32}, 5}, 3);
+        default: return reaches(scale, {{1, c.product_batch, n, c.product_kv, c.dim / kScaleGroup}, 5}, 3);
     }
 }
 
@@ -114,6 +128,7 @@ Finding shape_of(const Case& c, const Side& side) {
     if (c.is_host()) return readable(c, side);
     const meta::Tensor* scale = c.extra[side.scale];
     if (scale == nullptr || has_product_shape(c, side.mode, *scale)) return {};
+    if (Finding f = uneven_groups(side)) return f;
     return shape_refused(kInputNames[side.scale],
                          text(scale_shape_text(c, side.mode, c.dim), ", for ", side.mode_name, " ", side.mode), *scale);
 }

@@ -7,8 +7,6 @@
 namespace acl_attn::ops::fia {
 namespace {
 
-constexpr int32_t kGroup = 32;  // channels that share a scale in mode 6
-
 // Tokens that a scale for each token must reach: the prefix's, and physical rows where data stand at the end.
 int64_t tokens_needed(const Case& c) { return c.mask_columns(); }
 
@@ -47,8 +45,8 @@ std::string scale_shape_text(const Case& c, int64_t mode, int64_t dim) {
         case 5:
             return text("(", c.k_cache.blocks, ", ", n, ", ", c.call.block_size, "), for each block, head and token");
         default:
-            return text("(1, ", c.batch, ", ", n, ", >= ", tokens, ", ", dim / kGroup, "), for groups of ", kGroup,
-                        " channels of each token");
+            return text("(1, ", c.batch, ", ", n, ", >= ", tokens, ", ", dim / kScaleGroup, "), for groups of ",
+                        kScaleGroup, " channels of each token");
     }
 }
 
@@ -91,13 +89,13 @@ bool find_scale(const Case& c, int64_t mode, int64_t dim, const meta::Tensor& sc
             return mode == 5 ? has_shape(scale, with_heads, 3) : has_shape(scale, without, 2);
         }
         case 6: {
-            const int64_t groups = dim / kGroup;
-            layout.group = kGroup;
+            const int64_t groups = dim / kScaleGroup;
+            layout.group = kScaleGroup;
             layout.group_stride = 1;
             layout.token_stride = groups;
             layout.head_stride = shape[3] * groups;
             place->sequence_stride = n * layout.head_stride;
-            return rank == 5 && dim % kGroup == 0 && shape[0] == 1 && shape[1] == c.batch && shape[2] == n &&
+            return rank == 5 && dim % kScaleGroup == 0 && shape[0] == 1 && shape[1] == c.batch && shape[2] == n &&
                    shape[3] >= tokens_needed(c) && shape[4] == groups;
         }
         default: return false;

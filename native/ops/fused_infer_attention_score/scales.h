@@ -9,6 +9,8 @@
 
 namespace acl_attn::ops::fia {
 
+constexpr int32_t kScaleGroup = 32;  // channels that share a scale in mode 6
+
 engine::Dtype engine_dtype(aclDataType dtype);
 
 struct ScalePlace {

@@ -39,7 +39,7 @@ aclnnStatus check(const Entry& entry, const Catalogue<Case>& catalogue, Call& ca
     all_findings(catalogue, subject, {profile, revision, subject.known()},
                  [&](Finding finding) { kept->add(std::move(*finding)); });
     if (kept->count() == 0) {
-        if (Finding finding = target_limit(limit_of(subject, profile))) kept->add(std::move(*finding));
+        if (Finding finding = limit_of(subject, profile)) kept->add(std::move(*finding));
     }
     *entry.report = publish(std::move(kept));
     return ACLNN_SUCCESS;

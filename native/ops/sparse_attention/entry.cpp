@@ -19,7 +19,7 @@ aclnnStatus phase_one(const Catalogue<Case>& catalogue, Call& call, uint64_t* wo
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
     auto planned = make_plan(subject, planning_device(current_profile()));
     if (!subject.q->is_empty()) {
-        if (Finding finding = target_limit(compute::unserved(planned->problem))) return ops::fail(std::move(*finding));
+        if (Finding finding = compute::unserved(planned->problem)) return ops::fail(std::move(*finding));
         planned->attention = compute::plan(planned->problem, compute::chip());
     }
     return meta::publish(api_name(call.op), prepare(subject, std::move(planned)), workspace_size, executor);
@@ -32,9 +32,8 @@ aclnnStatus phase_one(const Catalogue<MetadataCase>& catalogue, MetadataCall& ca
     const MetadataCase subject(call, planning_device(current_profile()));
     if (Finding finding = refusal(catalogue, subject)) return ops::fail(std::move(*finding));
     if (!compute::reads_operands()) {
-        return ops::fail(*named(violated("the call", "an operator of the NPU kernels", metadata_api_name(call.op),
-                                         "not supported yet; the host target computes task lists"),
-                                "HOST-X-01"));
+        return ops::fail(*uncomputed("an operator of the NPU kernels", metadata_api_name(call.op),
+                                     "not supported yet; the host target computes task lists"));
     }
     return meta::publish(metadata_api_name(call.op), prepare(subject), workspace_size, executor);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The acl_attn authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A stand-in for CANN: the host library behind the vendor's file names, with what an NPU has and the host has not, above
- * all memory of its own. For tests of what loads and calls CANN.
+ * A stand-in for CANN: the host library behind the vendor's file names, with what an NPU has and the host has not,
+ * above all memory of its own. For tests of what loads and calls CANN.
  *
  * Environment, read when the stand-in is loaded:
  *   STANDIN_SOC     what aclrtGetSocName answers (default Ascend910B3)

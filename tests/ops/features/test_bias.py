@@ -12,7 +12,7 @@ import pytest
 from acl_attn.testing.build import arguments
 from acl_attn.testing.calls import Call
 
-from ..checks import check, run
+from ..checks import check, compare, run
 
 CALL = Call("BNSD", (5, 1, 18), (40, 70, 9), 6, 2, 64, 64, q_room=2, kv_room=3, bias="tensor")
 
@@ -39,7 +39,19 @@ def test_with_mask() -> None:
     check(replace(CALL, mask=0.4))
 
 
-def test_large_values_decide_alone() -> None:
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("rows", [1, 5, 70])
+def test_minus_infinity_hides(rows: int, dtype: str) -> None:
+    call = replace(CALL, q_lengths=(rows,), kv_lengths=(40,), q_room=0, kv_room=0, dtype=dtype)
+    given = arguments(call)
+    given["pse_shift"][..., 0, :] = -np.inf
+    given["pse_shift"][..., 1:, 7:] = -np.inf
+    out, lse = run(given)
+    assert not out[:, :, 0].any()
+    assert np.isposinf(lse[:, :, 0]).all()
+    compare(call, given, out, lse)
+    given["value"][..., 3, :1] = np.inf  # multiplied by a weight of 0, as behind any visible key that weighs nothing
+    compare(call, given, *run(given))
     given = arguments(replace(CALL, q_lengths=(4,), kv_lengths=(9,), q_room=0, kv_room=0))
     given["pse_shift"] = np.full_like(given["pse_shift"], -30000)
     given["pse_shift"][..., 3] = 30000

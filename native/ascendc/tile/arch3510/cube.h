@@ -55,8 +55,8 @@ __aicore__ inline void L1ToL0BTransposed(const AscendC::LocalTensor<T>& to, cons
 }
 
 // An L0C tile of RoundUp(m, 16) rows becomes row-major in UB, rows `ld` apart: of the same type, or halves of integers
-// times `scale`. The first half of the rows (m rounded up to even) goes to vector core 0, the others to vector core 1, at
-// the same address. Columns are rounded up to 32 bytes: what is written beyond n has no defined content.
+// times `scale`. The first half of the rows (m rounded up to even) goes to vector core 0, the others to vector core 1,
+// at the same address. Columns are rounded up to 32 bytes: what is written beyond n has no defined content.
 template <class T, class From>
 __aicore__ inline void L0cToUb(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<From>& from,
                                int32_t m, int32_t n, int32_t ld, float scale) {

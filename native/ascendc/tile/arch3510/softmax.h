@@ -17,10 +17,10 @@ constexpr AscendC::Reg::CastTrait kNarrowEven = {AscendC::Reg::RegLayout::ZERO, 
 constexpr AscendC::Reg::CastTrait kNarrowOdd = {AscendC::Reg::RegLayout::ONE, AscendC::Reg::SatMode::NO_SAT,
                                                 AscendC::Reg::MaskMergeMode::ZEROING, AscendC::RoundMode::CAST_RINT};
 
-// Probabilities of 16 bits leave in blocks of 16 columns, a row's `block_step` blocks apart and rows `row_step` elements;
-// those of 32 bits row-major. kOwn: they are relative to the largest score of the tile, and `beta` becomes what they are
-// worth under the maximum. kHasGain: they are multiplied by `gain`, but not in their sum. Each part reads what the one
-// before has stored, hence the barriers.
+// Probabilities of 16 bits leave in blocks of 16 columns, a row's `block_step` blocks apart and rows `row_step`
+// elements; those of 32 bits row-major. kOwn: they are relative to the largest score of the tile, and `beta` becomes
+// what they are worth under the maximum. kHasGain: they are multiplied by `gain`, but not in their sum. Each part reads
+// what the one before has stored, hence the barriers.
 template <class T, bool kOwn, bool kHasGain>
 __simd_vf__ inline void SoftmaxFunction(__ubuf__ T* probs, __ubuf__ float* scores, __ubuf__ float* largest,
                                         __ubuf__ float* sum, __ubuf__ float* alpha, __ubuf__ float* fresh,
