@@ -218,8 +218,8 @@ inline void turn_tile(const float* from, float* to, ptrdiff_t stride) {
 
 // sums += probabilities * values over columns [begin, end) of the tile; `fresh`: the sums hold nothing yet.
 // Probabilities rounded to bf16 cost almost as much accuracy as rounding the output: together 0.00224 of the output's
-// RMS on normal data, where 0.0020 is promised. So their second parts are added too, for 1 % of the time (5 % at D = 64). With second
-// parts of values they would not show in an fp16.
+// RMS on normal data, where 0.0020 is promised. So their second parts are added too, for 1 % of the time (5 % at
+// D = 64). With second parts of values they would not show in an fp16.
 template <class Operand, int kRows, int kColumns, class Beside>
 inline void amx_values(const AmxFactor& weights, const AmxFactor& values, int begin, int end, bool fresh, float* sums,
                        ptrdiff_t stride, Beside& beside) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The scores of decode from pairs of bf16, as one instruction multiplies and adds them: keys go into it as they lie, or
-// as a table makes them of codes, where fp32 would need two conversions and two multiply-adds. Products are exact, so that scores are what fp32 makes
-// of them but for the order of the sum. Sums of values stay in fp32: probabilities of bf16 would have to have a second
-// part for many keys (residuals-inl.h), which takes as long.
+// as a table makes them of codes, where fp32 would need two conversions and two multiply-adds. Products are exact, so
+// that scores are what fp32 makes of them but for the order of the sum. Sums of values stay in fp32: probabilities of
+// bf16 would have to have a second part for many keys (residuals-inl.h), which takes as long.
 #pragma once
 
 #include "engine/float8_stream-inl.h"

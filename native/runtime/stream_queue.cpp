@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <system_error>
 
 #include "runtime/last_error.h"
@@ -42,6 +41,11 @@ void stop_workers_at_exit() {
     lock.unlock();
     for (auto& worker : workers) at_rest ? worker->join() : worker->detach();
 }
+
+// Not atexit(): under the thread sanitizer that is not called when the library is unloaded, but after it.
+struct AtExit {
+    ~AtExit() { stop_workers_at_exit(); }
+};
 
 // Signals are the program's business: a worker must not be the thread that gets them.
 class SignalsBlocked {
@@ -100,8 +104,7 @@ int Stream::push(std::unique_ptr<Task> task) {
 }
 
 void Stream::start_worker() {
-    static const bool registered = std::atexit(stop_workers_at_exit) == 0;
-    static_cast<void>(registered);
+    static AtExit at_exit;
     SignalsBlocked blocked;
     worker_ = std::make_unique<std::thread>([self = shared_from_this()] { self->work(); });
     ++state().workers;
