@@ -4,7 +4,9 @@
 // The thread pool: several callers at once, slots, forked children; and the settings. The argument "no-fork" leaves out
 // the fork, which qemu-user does not survive when threads exist.
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <thread>
 
 #include <sys/wait.h>
@@ -52,6 +54,42 @@ void pool() {
         });
     }
     for (std::thread& caller : callers) caller.join();
+}
+
+struct Gathering {
+    int wanted;
+    std::atomic<int> there{0};
+};
+
+void gather(void* context, int) {
+    Gathering& all = *static_cast<Gathering*>(context);
+    all.there++;
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (all.there < all.wanted && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+}
+
+double processor_seconds() {
+    timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+void sleep_and_wake() {
+    const std::chrono::milliseconds long_enough{50};  // for all workers to fall asleep
+    for (const int slots : {2, 4, 8}) {
+        for (int repeat = 0; repeat < 3; repeat++) {
+            Gathering all{slots};
+            run_on_threads(slots, gather, &all);
+            expect(all.there == slots, "all slots' threads come, those that sleep are woken");
+            std::this_thread::sleep_for(long_enough);
+        }
+    }
+    const double before = processor_seconds();
+    std::this_thread::sleep_for(2 * long_enough);
+    expect(processor_seconds() - before < 0.01, "threads without work sleep");
+    Count count;
+    run_on_threads(4, take, &count, false);
+    expect(count.done == 1000 && !count.twice, "what wakes nobody is done");
 }
 
 void concurrent_runs() {
@@ -114,6 +152,7 @@ void settings() {
 
 int main(int argc, char** argv) {
     pool();
+    sleep_and_wake();
     concurrent_runs();
 #if !defined(__SANITIZE_THREAD__)
     if (argc < 2 || std::strcmp(argv[1], "no-fork") != 0) forked_child();
