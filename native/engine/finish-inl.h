@@ -117,20 +117,20 @@ inline void finish_row(const RowBlock& block, int kv_head, int64_t row, const fl
     block.sink.partial_state[index] = state;
 }
 
-// On sums of parts, each of which is finite by itself. A power of 2: it rounds nothing that an output tells from 0.
+// On sums of parts, each of which is finite by itself, where no huge value has given one yet. A power of 2: it rounds
+// nothing that an output could tell from 0.
 constexpr float kPartsHeadroom = 0x1p-12f;
 
 inline void merge_partials(const MergeBlock& block) {
     const int64_t head_rows = block.row_end - block.row_begin;
     const int64_t rows = block.kv_heads * head_rows;
     for (int64_t index = 0; index < rows; index++) {
-        RowState total = {-kInfinity, 0.0f, 1.0f};
+        RowState total = {-kInfinity, 0.0f, kPartsHeadroom};
         for (int s = 0; s < block.splits; s++) {
             const RowState& part = block.partial_state[s * rows + index];
             if (part.max > total.max) total.max = part.max;
             if (part.headroom < total.headroom) total.headroom = part.headroom;
         }
-        total.headroom *= kPartsHeadroom;
         const float reference = total.max == -kInfinity ? 0.0f : total.max;
         float* acc = block.partial_out + index * block.dim_v;
         for (int s = 0; s < block.splits; s++) {

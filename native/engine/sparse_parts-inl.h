@@ -14,8 +14,8 @@ namespace {
 inline void combine_parts(float* total, RowState& total_state, const float* part, const RowState& part_state, int dim) {
     RowState both;
     both.max = part_state.max > total_state.max ? part_state.max : total_state.max;
-    const float part_headroom = part_state.headroom * kPartsHeadroom;
-    both.headroom = part_headroom < total_state.headroom ? part_headroom : total_state.headroom;
+    both.headroom = part_state.headroom < total_state.headroom ? part_state.headroom : total_state.headroom;
+    if (both.headroom > kPartsHeadroom) both.headroom = kPartsHeadroom;
     const float reference = both.max == -kInfinity ? 0.0f : both.max;
     const float before = exp_scalar(total_state.max - reference), after = exp_scalar(part_state.max - reference);
     both.sum = total_state.sum * before + part_state.sum * after;
