@@ -32,7 +32,7 @@ from .staging import is_programs
 from .streams import StreamLike, device_of, stream_pointer
 from .tensor import ArrayLike, Tensor, as_tensor, check_device
 
-__all__ = ["Named", "OperatorPlan", "explain", "kept", "run_kept", "run_once", "workspace_cache"]
+__all__ = ["Named", "OperatorPlan", "kept", "run_kept", "run_once", "workspace_cache"]
 
 workspace_cache = WorkspaceCache()
 kept = Kept()
@@ -203,6 +203,26 @@ class OperatorPlan(Closing):
             raise ClosedError("plan: expected an open plan, got one that was closed; make a new one")
         return self._prepared
 
+    def _refuse(self, refusal: AclAttnError, options: Container[str], make_plan: Callable[[], None]) -> NoReturn:
+        """Raise what a run refuses its operands with: what planning would, if no plan takes them, else `refusal`.
+
+        Parameters
+        ----------
+        refusal : AclAttnError
+            Says what is not as planned, and to make a new plan.
+        options : container of str
+            The plan's other parameters: a new plan may have others.
+        make_plan : callable
+            Makes a plan of what was given, with the same options, and lets it go.
+        """
+        self._live()
+        try:
+            make_plan()
+        except AclAttnError as reason:
+            if reason.parameter not in options:
+                raise reason from None
+        raise refusal
+
     def _replan(self, call: Call) -> None:
         prepared = self._prepare(call)
         with self._lock:
@@ -337,28 +357,6 @@ class OperatorPlan(Closing):
         if self._scratch_bytes < size:
             self._scratch, self._scratch_bytes = pointer_of(Buffer(size)), size
         return self._scratch
-
-
-def explain(refusal: AclAttnError, options: Container[str], make_plan: Callable[..., None], *given: object) -> NoReturn:
-    """Raise what a run refuses its operands with: what planning would, if no plan takes them, else `refusal`.
-
-    Parameters
-    ----------
-    refusal : AclAttnError
-        Says what is not as planned, and to make a new plan.
-    options : container of str
-        The plan's other parameters: a new plan may have others.
-    make_plan : callable
-        Makes a plan of what was given, with the same options.
-    *given : object
-        What it takes.
-    """
-    try:
-        make_plan(*given)
-    except AclAttnError as reason:
-        if reason.parameter not in options:
-            raise reason from None
-    raise refusal
 
 
 def _foreign_workspace(workspace: ArrayLike, size: int, device: int) -> ffi.CData:

@@ -26,7 +26,7 @@ from ..kvcache.pairs import QuantizedKV
 from ..lengths import LengthsLike
 from ..lse import LSE
 from ..masks import Mask
-from ..plan import OperatorPlan, explain, run_once
+from ..plan import OperatorPlan, run_once
 from ..prepared import Slot
 from ..spec import Spec
 from ..streams import StreamLike
@@ -445,7 +445,7 @@ class Plan(OperatorPlan):
             elif call.extras:
                 pointers += self._planned_extras or self._extra_pointers(call, {})
         except (ArgumentTypeError, InvalidArgumentError) as refusal:
-            explain(refusal, self._keywords, self._try_plan, query, key, value, features)
+            self._refuse(refusal, self._keywords, lambda: self._try_plan(query, key, value, features))
         self._run(pointers, (query, key, value, features, out, lse), stream, workspace)
         return out if lse is None else (out, _typed_lse(lse, call.layout.out_order))
 

@@ -15,7 +15,7 @@ from ..addresses import as_output_or_placeholder, as_tensor_or_placeholder, outp
 from ..device import Device, device_id
 from ..errors import ArgumentTypeError, InvalidArgumentError, invalid, wrong_type
 from ..lengths import LengthsLike
-from ..plan import OperatorPlan, explain
+from ..plan import OperatorPlan
 from ..spec import Spec
 from ..streams import StreamLike
 from ..tensor import ArrayLike, Tensor
@@ -247,7 +247,7 @@ class SparsePlan(OperatorPlan):
                         raise invalid(name, "None, as planned", "an array", "make a new plan")
                     pointers[position] = self._pointer(value, name, self._sparse.inputs[name])
         except (ArgumentTypeError, InvalidArgumentError) as refusal:
-            explain(refusal, {*self._options, "q_lengths", "kv_lengths"}, self._try_plan, given)
+            self._refuse(refusal, {*self._options, "q_lengths", "kv_lengths"}, lambda: self._try_plan(given))
         out = self._output(out, "attn_out", self._out_spec)
         pointers.append(output_pointer(out, "out", self._out_spec, self._device))
         if self._lse_spec is None:

@@ -98,6 +98,7 @@ def test_a_closed_plan_says_so() -> None:
         plan.run,
         plan.describe,
         lambda: plan.run(*arrays()),
+        lambda: plan.run(np.zeros(3)),
         lambda: plan.update(kv_lengths=3),
         lambda: plan.workspace_bytes,
         plan.__enter__,
