@@ -72,23 +72,22 @@ const Kernels& kernels_for(const Problem& p) {
 // time.
 constexpr int kStreamRowsBesideFew = 7;
 
-Schedule schedule_for(const Kernels& kernels, const Problem& p, int threads) {
+Schedule schedule_for(const Kernels& kernels, const Problem& p, const Effort& effort) {
     if (is_full_quant(p)) {
         const FullQuantKernel& kernel = full_quant_kernel(kernels, p);
-        return make_schedule(p, threads, {kernel.group, kernel.block_rows, kStreamRows});
+        return make_schedule(p, effort, {kernel.group, kernel.block_rows, kStreamRows});
     }
     const OperandForm& form = prefill_form(p, kernels);
-    if (!takes_few_rows(p, kernels)) return make_schedule(p, threads, {form.group, form.block_rows, kStreamRows});
-    return make_schedule(p, threads, {form.group, form.block_rows, kStreamRowsBesideFew, kFewRows});
+    if (!takes_few_rows(p, kernels)) return make_schedule(p, effort, {form.group, form.block_rows, kStreamRows});
+    return make_schedule(p, effort, {form.group, form.block_rows, kStreamRowsBesideFew, kFewRows});
 }
 
 class PlannedAttention final : public Attention {
 public:
     explicit PlannedAttention(Problem problem)
         : problem_(std::move(problem)), kernels_(kernels_for(problem_)),
-          multiply_adds_(multiply_adds(problem_)), threads_(worthwhile_threads(multiply_adds_, thread_count())),
-          schedule_(schedule_for(kernels_, problem_, threads_)),
-          slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(threads_)))),
+          effort_(effort_of(problem_, thread_count())), schedule_(schedule_for(kernels_, problem_, effort_)),
+          slots_(static_cast<int>(std::clamp<size_t>(schedule_.items.size(), 1, static_cast<size_t>(effort_.threads)))),
           takes_codes_(takes_codes(problem_)), prefills_codes_(prefills_codes(problem_, kernels_)),
           bytes_(divide_workspace(nullptr, problem_, schedule_, kernels_, slots_).bytes) {}
 
@@ -122,8 +121,7 @@ private:
 
     const Problem problem_;
     const Kernels& kernels_;
-    const double multiply_adds_;
-    const int threads_;  // that the problem is worth
+    const Effort effort_;
     const Schedule schedule_;
     const int slots_;  // threads that a run uses at most
     const bool takes_codes_, prefills_codes_;
@@ -136,7 +134,7 @@ Fault PlannedAttention::run(const Operands& operands, void* memory) const noexce
     Run run{*this, operands, divide_workspace(memory, problem_, schedule_, kernels_, slots_)};
     std::memset(run.workspace.arrivals, 0, schedule_.merges.size() * sizeof(int32_t));
     std::memset(run.workspace.tile_masks, 0, static_cast<size_t>(schedule_.tile_mask_bytes));
-    run_on_threads(slots_, work, &run, is_worth_waking(multiply_adds_));
+    run_on_threads(slots_, work, &run, is_worth_waking(effort_.multiply_adds));
     return {};
 }
 

@@ -72,7 +72,7 @@ bool has_heads_side_by_side(const Problem& problem) {
 // KV heads that an item of decode, or of few rows, takes together. Where a token's heads lie side by side that reads
 // memory in its order and touches each page once, not once for each head; and what one head leaves to wait for is done
 // beside the next one's.
-int32_t choose_heads(const Problem& problem, int threads, WorkItem::Kind kind, const RowLimits& limits) {
+int32_t choose_heads(const Problem& problem, const Effort& effort, WorkItem::Kind kind, const RowLimits& limits) {
     const bool is_decode = kind == WorkItem::decode;
     // Those others are staged one by one, or lie differently in the prefix.
     if (problem.rope_dim > 0 || problem.prefix_len > 0 || (is_quantised(problem) && !takes_codes(problem)) ||
@@ -93,17 +93,18 @@ int32_t choose_heads(const Problem& problem, int threads, WorkItem::Kind kind, c
     int32_t heads = static_cast<int32_t>(std::min<int64_t>(problem.kv_heads, most));
     // Two for each thread, so that one which comes late does not make the others wait; but a head less read at a time
     // takes as long as coming late where there are few keys.
-    const int64_t enough = !is_decode ? kItemsPerThread : is_worth_waking(multiply_adds(problem)) ? 2 : 1;
-    while (threads > 1 && heads > 1 && splits * (problem.kv_heads / heads) < enough * threads) heads /= 2;
+    const int64_t enough = !is_decode ? kItemsPerThread : is_worth_waking(effort.multiply_adds) ? 2 : 1;
+    const int64_t items = effort.threads > 1 ? enough * effort.threads : 0;
+    while (heads > 1 && splits * (problem.kv_heads / heads) < items) heads /= 2;
     return heads;
 }
 
 class Builder {
 public:
-    Builder(const Problem& problem, Schedule& schedule, int threads, const RowLimits& limits)
+    Builder(const Problem& problem, Schedule& schedule, const Effort& effort, const RowLimits& limits)
         : p_(problem), out_(schedule), limits_(limits),
-          decode_heads_(choose_heads(problem, threads, WorkItem::decode, limits)),
-          few_rows_heads_(choose_heads(problem, threads, WorkItem::few_rows, limits)) {}
+          decode_heads_(choose_heads(problem, effort, WorkItem::decode, limits)),
+          few_rows_heads_(choose_heads(problem, effort, WorkItem::few_rows, limits)) {}
 
     void add_rows(int32_t sequence, int32_t kv_head, int32_t kv_heads, int64_t row_begin, int64_t row_end,
                   const Shape& shape) {
@@ -194,15 +195,16 @@ int worthwhile_threads(double multiply_adds, int threads) {
     return static_cast<int>(std::clamp(multiply_adds / kMultiplyAddsPerThread, 1.0, static_cast<double>(threads)));
 }
 
-double multiply_adds(const Problem& problem) {
+Effort effort_of(const Problem& problem, int threads) {
     double scores = 0;
     for (const Sequence& s : problem.sequences) scores += static_cast<double>(cost(problem, s));
-    return scores * problem.kv_heads * (problem.dim + problem.dim_v);
+    const double multiply_adds = scores * problem.kv_heads * (problem.dim + problem.dim_v);
+    return {multiply_adds, worthwhile_threads(multiply_adds, threads)};
 }
 
 int64_t tiles_of(const Sequence& s) { return (s.kv_len + kFewTileKeys - 1) / kFewTileKeys; }
 
-Schedule make_schedule(const Problem& problem, int threads, const RowLimits& limits) {
+Schedule make_schedule(const Problem& problem, const Effort& effort, const RowLimits& limits) {
     Schedule schedule;
     std::vector<int32_t> order(problem.sequences.size());
     std::iota(order.begin(), order.end(), 0);
@@ -218,10 +220,10 @@ Schedule make_schedule(const Problem& problem, int threads, const RowLimits& lim
     }
     for (const Sequence& s : problem.sequences) {
         if (shape_of(problem, s, limits).kind != WorkItem::prefill) continue;
-        schedule.block_rows = choose_block_rows(problem, threads, limits);
+        schedule.block_rows = choose_block_rows(problem, effort.threads, limits);
         break;
     }
-    Builder builder(problem, schedule, threads, limits);
+    Builder builder(problem, schedule, effort, limits);
     for (const int32_t sequence : order) builder.add_sequence(sequence);
     if (problem.has_mask && (schedule.block_rows > 0 || schedule.few_rows > 0)) {
         for (const Sequence& s : problem.sequences) {

@@ -57,19 +57,23 @@ struct RowLimits {
 
 constexpr int64_t kItemsPerThread = 3;  // below, blocks are made smaller
 
-// Of a problem, about.
-double multiply_adds(const Problem& problem);
-
 // How many of `threads` so many multiply-adds are worth, while they are awake.
 int worthwhile_threads(double multiply_adds, int threads);
 
 // Whether so many take longer than waking a thread does: 20 to 50 microseconds in a virtual machine.
 constexpr bool is_worth_waking(double multiply_adds) { return multiply_adds >= 4e6; }
 
+// What a problem takes, about, and how many of `threads` that is worth.
+struct Effort {
+    double multiply_adds;
+    int threads;
+};
+Effort effort_of(const Problem& problem, int threads);
+
 // Of a sequence's keys, the smallest that prefill has.
 int64_t tiles_of(const Sequence& sequence);
 
-// The items depend on `threads` only in how many rows they take together, which does not change a result.
-Schedule make_schedule(const Problem& problem, int threads, const RowLimits& limits);
+// The items depend on the effort only in how many rows they take together, which does not change a result.
+Schedule make_schedule(const Problem& problem, const Effort& effort, const RowLimits& limits);
 
 }  // namespace acl_attn::engine
